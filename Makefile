@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run example test test-long test-all install uninstall bench format lint build clean kill-test deb test-deb chaos chaos-cluster docs fuzz fuzz-check test-asan test-tsan tls-scan faults hostile soak soak-operations test-operations dist image test-image test-postgres
+.PHONY: help run example test test-long test-all install uninstall bench format lint build clean kill-test deb test-deb chaos chaos-cluster docs fuzz fuzz-check test-asan test-tsan tls-scan faults hostile soak soak-operations test-operations dist image release test-image test-postgres
 
 SOURCES := Package.swift Public Sources Tests
 
@@ -50,6 +50,10 @@ dist: build ## build, and pack an archive of each program for other machines, wi
 deb: build ## build, and pack a Debian package of each program below .build/dist (docs/start/install.md)
 	@scripts/packages.sh build dpkg-dev
 	@scripts/deb.sh
+
+release: dist deb image ## build everything, and collect it in .build/publish with an apt repository, sums and signatures: SIGNING_KEY=ID
+	@scripts/packages.sh build dpkg-dev gnupg
+	@scripts/release.sh
 
 bench: ## measure beside nginx and Hummingbird, and print a table; BENCH_ONLY=verify,idle measures parts
 	@scripts/packages.sh bench
@@ -147,7 +151,7 @@ image: ## build the images bramley and apple-simulator with buildah, without a d
 	@scripts/image.sh
 
 test-deb: deb ## build the Debian packages, and install, upgrade, downgrade and purge them in a folder and a virtual machine; as root
-	@scripts/packages.sh test debootstrap lintian apparmor strace qemu-system-x86
+	@scripts/packages.sh test debootstrap lintian apparmor strace qemu-system-x86 gnupg
 	"$$(scripts/venv.sh)" -B -m pytest -q -p no:cacheprovider Tests/Packaging/Packages
 
 test-image: image ## build both images twice, compare them, and run them with Docker and Compose; as root

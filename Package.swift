@@ -46,8 +46,12 @@ let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "sw
 /// `make build` says which commit it builds (scripts/commit.sh). Without it,
 /// or with anything else, the programs call it unknown.
 let sourceCommit: [CSetting] =
-    Context.environment["SOURCE_COMMIT"].flatMap { $0.wholeMatch(of: /[0-9a-f]{7,64}(-modified)?/) }
-    .map { [.define("SOURCE_COMMIT", to: String($0.0))] } ?? []
+    Context.environment["SOURCE_COMMIT"].flatMap { commit in
+        // Without Regex: Xcode compiles this file for older systems.
+        let digits = commit.hasSuffix("-modified") ? commit.dropLast("-modified".count) : commit[...]
+        let isCommit = (7...64).contains(digits.count) && digits.allSatisfy("0123456789abcdef".contains)
+        return isCommit ? [.define("SOURCE_COMMIT", to: commit)] : nil
+    } ?? []
 
 /// What reads untrusted bytes.
 let fuzzed: [Target.Dependency] = ["Web", "AppleID", "Accounts", "HTTP", "Sockets", "Crypto", "Coding", httpTypes]
@@ -217,3 +221,12 @@ if Context.environment["FUZZING_BUILD"] != nil {
             exclude: ["Dictionaries", "Failures", "Replay", "Seeds", "fuzz.py"], sources: ["Engine", "Targets"],
             swiftSettings: house + [.unsafeFlags(["-parse-as-library"])]))
 }
+
+// On a Mac, this package is the client for apps (docs/examples/ios), which Xcode adds by the repository's address. The
+// server is for Linux: Xcode resolves and builds nothing of it.
+#if os(macOS)
+    package.platforms = [.iOS(.v17), .macOS(.v14)]
+    package.products = [.library(name: "BramleyKit", targets: ["BramleyKit"])]
+    package.dependencies = []
+    package.targets = [.target(name: "BramleyKit", path: "docs/examples/ios/Sources/BramleyKit")]
+#endif

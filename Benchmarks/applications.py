@@ -80,23 +80,37 @@ class Filled:
         self.pid, self.port, self.stop = self.server.pid, self.server.port, self.server.stop
 
 
-class Site:
-    """nginx with one small file, behind `auth_request` when `auth` names where to ask."""
+ASSETS = 20
 
-    def __init__(self, core, auth=None):
+
+class Site:
+    """nginx with a small page and its assets, behind `auth_request` when `auth` names where to ask. With `keeps`, answers
+    are kept as docs/proxies/nginx.conf keeps them."""
+
+    def __init__(self, core, auth=None, keeps=False):
         self.folder = tempfile.mkdtemp()
         os.chmod(self.folder, 0o755)
         self.port = peers.free_port()
-        with open(os.path.join(self.folder, "page.html"), "w") as file:
-            file.write("<!doctype html><title>A page</title>" + "<p>Text." * 60)
+        for name in ["page.html", *(f"asset{number}.css" for number in range(ASSETS))]:
+            with open(os.path.join(self.folder, name), "w") as file:
+                file.write("<!doctype html><title>A page</title>" + "<p>Text." * 60)
+        # In memory, as /run is.
+        self.kept = tempfile.mkdtemp(dir="/dev/shm")
+        kept = "" if not keeps else f"""
+            proxy_cache_path {self.kept} keys_zone=kept:4m max_size=64m inactive=2s use_temp_path=off;"""
+        keep = "" if not keeps else """
+                proxy_cache kept; proxy_ignore_headers Cache-Control;
+                proxy_cache_key "$time_iso8601\\n$host\\n$http_cookie\\n$http_authorization";"""
         guard = "" if auth is None else "auth_request /auth; auth_request_set $user $upstream_http_x_auth_request_user;"
         ask = "" if auth is None else f"""
-            upstream verify {{ server 127.0.0.1:{auth}; keepalive 16; }}"""
+            {kept} upstream verify {{ server 127.0.0.1:{auth}; keepalive 16; }}"""
         location = "" if auth is None else """
-            location = /auth { internal; proxy_pass http://verify/auth/verify; proxy_pass_request_body off;
+            location = /auth { internal; proxy_pass http://verify/auth/verify""" + ("?cached=true" if keeps else "") + """;
+                proxy_pass_request_body off;
                 proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Content-Length "";
                 proxy_set_header X-Forwarded-Proto $scheme; proxy_set_header X-Forwarded-Host $host;
-                proxy_set_header X-Forwarded-Uri $request_uri; proxy_set_header X-Forwarded-Method $request_method; }"""
+                proxy_set_header X-Forwarded-Uri $request_uri; proxy_set_header X-Forwarded-Method $request_method;
+                """ + keep + " }"
         configuration = f"""
             worker_processes 1; daemon off; pid {self.folder}/pid; error_log /dev/null; user {user()};
             events {{ worker_connections 1024; }}
@@ -116,7 +130,8 @@ class Site:
     def stop(self):
         self.process.terminate()
         self.process.wait(10)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        for folder in (self.folder, self.kept):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def user():
@@ -157,6 +172,24 @@ def cookies_script(spread, stored, order="math.random(#requests)"):
         local turn = 0
         local head = "GET " .. wrk.path .. " HTTP/1.1\\r\\nHost: localhost\\r\\nUser-Agent: Mozilla/5.0\\r\\nCookie: __Host-bramley="
         request = function() return head .. requests[{order}] .. "\\r\\n\\r\\n" end
+        """
+
+
+def visits_script(spread):
+    """`spread` people in groups of 64: the page of each, then, as a browser that has read it, each one's assets."""
+    name, _ = cookies_script(spread, spread)
+    return name, f"""
+        local people = {{}}
+        for line in io.lines("{name}") do people[#people + 1] = line end
+        local turn = -1
+        request = function()
+            turn = turn + 1
+            local group, place = math.floor(turn / (64 * {ASSETS + 1})), turn % (64 * {ASSETS + 1})
+            local part, person = math.floor(place / 64), (group * 64 + place % 64) % #people
+            local path = part == 0 and "/page.html" or "/asset" .. (part - 1) .. ".css"
+            return "GET " .. path .. " HTTP/1.1\\r\\nHost: localhost\\r\\nUser-Agent: Mozilla/5.0\\r\\nCookie: __Host-bramley="
+                .. people[person + 1] .. "\\r\\n\\r\\n"
+        end
         """
 
 
@@ -219,9 +252,11 @@ def rows(binary, folder, server_core, load_core, rounds, seconds, spread, count=
         # Bramley's own answers through nginx: the site alone, and the site asking something that only says yes.
         cookie = f'wrk.headers["Cookie"] = "__Host-bramley={token(0)}"'
         yes = peers.Nginx([], server_core)
-        sites = [Site(server_core), Site(server_core, small.port), Site(server_core, yes.port)]
+        sites = [
+            Site(server_core), Site(server_core, small.port), Site(server_core, yes.port),
+            Site(server_core, small.port, keeps=True)]
         try:
-            plain, guarded, floor = sites
+            plain, guarded, floor, keeping = sites
             def measure(site, *others):
                 return lambda: load.run(site.port, "/page.html", cookie, [site.pid, *(other.pid for other in others)])
             table = ratio_rows(
@@ -231,6 +266,15 @@ def rows(binary, folder, server_core, load_core, rounds, seconds, spread, count=
                 "a page through nginx with forward-auth", "",
                 *pairs(rounds, measure(guarded, small), measure(floor, yes)),
                 "÷ `auth_request` to an nginx `return 204`", spread)
+            people, visits = visits_script(1_000)
+            files.append(people)
+
+            def visited(site, *others):
+                return lambda: load.run(site.port, "/", visits, [site.pid, *(other.pid for other in others)])
+            for label, goal, site in (("asked each time", "", guarded), ("asked once", "≤ 2", keeping)):
+                table += ratio_rows(
+                    f"a page with {ASSETS} assets and forward-auth, {label}", "",
+                    *pairs(rounds, visited(site, small), visited(plain)), "÷ the same site without", spread, goal)
         finally:
             for site in sites:
                 site.stop()

@@ -60,8 +60,10 @@ pack() {
         install -m 644 "packaging/debian/$package.templates" "$root/DEBIAN/templates"
     [ ! -d "$root/etc" ] || (cd "$root" && find etc -type f -printf '/%p\n' | LC_ALL=C sort >DEBIAN/conffiles)
     (cd "$root" && find . -type f ! -path './DEBIAN/*' ! -path './etc/*' -printf '%P\n' | LC_ALL=C sort | xargs -d '\n' md5sum >DEBIAN/md5sums)
-    sed -e "s|@VERSION@|$version|; s|@ARCHITECTURE@|$architecture|; s|@MAINTAINER@|$maintainer|" \
-        -e "s|@LIBRARIES@|$libraries|; s|@SIZE@|$(du -ks --exclude=DEBIAN "$root" | cut -f 1)|" \
+    # Ubuntu 24.04 and Debian 13 have the same library by another name.
+    libraries=$(sed 's/libssl3 \(([^)]*)\)/& | libssl3t64 \1/' <<<"$libraries")
+    sed -e "s#@VERSION@#$version#; s#@ARCHITECTURE@#$architecture#; s#@MAINTAINER@#$maintainer#" \
+        -e "s#@LIBRARIES@#$libraries#; s#@SIZE@#$(du -ks --exclude=DEBIAN "$root" | cut -f 1)#" \
         "packaging/debian/$package.control" >"$root/DEBIAN/control"
     # Modes come from this script's umask and from install; the owner is root.
     find "$root" -exec touch --no-dereference --date "@$time" {} +
@@ -85,10 +87,15 @@ install -D -m 640 packaging/debian/config.json "$root/etc/bramley/config.json"
 chmod 750 "$root/etc/bramley"
 install -D -m 644 packaging/debian/bramley.apparmor "$root/etc/apparmor.d/bramley"
 install -D -m 644 config.example.json "$root/usr/share/doc/bramley/examples/config.json"
+find README.md CHANGELOG.md SECURITY.md docs -name __pycache__ -prune -o -type f -print | while read -r file; do
+    install -D -m 644 "$file" "$root/usr/share/doc/bramley/$file"
+done
 pack bramley
 
-install -d "$work/apple-simulator/usr/bin"
+install -d "$work/apple-simulator/usr/bin" "$work/apple-simulator/lib/systemd/system"
+sed 's|@BINDIR@|/usr/bin|' packaging/systemd/apple-simulator.service >"$work/apple-simulator/lib/systemd/system/apple-simulator.service"
 scripts/strip.sh "$built/apple-simulator" "$work/apple-simulator/usr/bin/apple-simulator"
+install -D -m 644 docs/reference/simulator.md "$work/apple-simulator/usr/share/doc/apple-simulator/apple-simulator.md"
 pack apple-simulator
 
 (cd "$dist" && sha256sum "apple-simulator_${version}_$architecture.deb" "bramley_${version}_$architecture.deb" >SHA256SUMS.debian)

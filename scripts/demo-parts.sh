@@ -50,12 +50,12 @@ stop_with_this_script() {
     trap 'stop $?' EXIT
 }
 
-# The first line of the answer to GET PATH, or nothing.
-answer() { # PORT PATH
+# The first line of the answer to GET PATH, or what READER prints of it, or nothing.
+answer() { # PORT PATH READER
     {
         exec 3<>"/dev/tcp/127.0.0.1/$1" &&
             printf 'GET %s HTTP/1.1\r\nHost: localhost:%s\r\nConnection: close\r\n\r\n' "$2" "$1" >&3 &&
-            timeout 2 head -n 1 <&3
+            timeout 2 ${3:-head -n 1} <&3
         exec 3>&-
     } 2>/dev/null || true
 }

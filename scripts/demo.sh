@@ -20,6 +20,7 @@ admin_port=$(choose_port $((usual + 1010)))
 apple_port=$(choose_port $((usual + 1620)))
 url=http://localhost:$port
 apple=http://127.0.0.1:$apple_port
+operators=operators
 
 cat >"$demo/config.json" <<JSON
 {
@@ -27,6 +28,7 @@ cat >"$demo/config.json" <<JSON
     "access": { "signUp": "open" },
     "server": { "host": "127.0.0.1", "port": $port },
     "admin": { "host": "127.0.0.1", "port": $admin_port },
+    "operator": { "groups": ["$operators"] },
     "apple": {
         "servicesID": "$services_id",
         "bundleIDs": ["$bundle_id"],
@@ -43,12 +45,23 @@ cat >"$demo/config.json" <<JSON
 }
 JSON
 
+# Somebody of the simulated Apple, imported unless they have signed in before.
+make_operator() { # PERSON GIVEN FAMILY
+    local subject options=(--config "$demo/config.json")
+    subject=$(answer "$apple_port" /simulator/api/people cat | sed -n 's/.*"id":"'"$1"'"[^]]*"sub":"\([^"]*\)".*/\1/p')
+    printf '{"appleSubject":"%s","email":"%s@example.com","emailVerified":true,"name":{"given":"%s","family":"%s"}}\n' \
+        "$subject" "$@" | "$bin/bramley" users import - "${options[@]}" &&
+        "$bin/bramley" users groups "$subject" --add "$operators" "${options[@]}"
+}
+
 stop_with_this_script
 log=$demo/apple-simulator.log
 start_apple "$apple_port" "$url" "$key" "$log"
 "$bin/bramley" serve --config "$demo/config.json" &
 children+=($!)
 wait_for Bramley "$!" "$port" /login ""
+# Whoever has deleted Ada's account goes on without.
+make_operator ada Ada Byron >"$demo/import.log" 2>&1 || echo "Ada is not an operator: see $demo/import.log" >&2
 
 cat <<TEXT
 
@@ -57,6 +70,7 @@ cat <<TEXT
       $url/
 
   and sign in at the simulated Apple. No real Apple account is needed or touched.
+  Ada is an operator: $url/operator
   Simulated Apple and its control page: $apple/
   Stop with Ctrl-C. Start again with \`make run\`: everybody stays signed in.
 TEXT

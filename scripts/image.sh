@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds the images of the Dockerfile, bramley and apple-simulator, with buildah: no daemon, no registry.
 #   scripts/image.sh
+# Each is also an archive, .build-image/NAME-TAG.oci.tar, for `docker load` or a registry (skopeo copy oci-archive:...).
 # They are in a separate store below .build-image; `scripts/image.sh buildah ...` runs buildah on it.
 # BASE=debootstrap (the default) makes the base image from Debian's packages and the installed Swift; BASE=public downloads
 # it from the public registry. TAG is the images' tag (latest), COMPILED the folder of compiled files for the next build.
@@ -85,28 +86,12 @@ describe() {
     buildah rm "$container" >/dev/null
 }
 
-# Removes name and id of the build container, the only difference between two builds.
-forget_container() { # NAME
+# Writes the archive, .build-image/NAME-TAG.oci.tar, without what differs between two builds.
+pack() { # NAME
     local id
     rm -rf "$work/unpacked"
     buildah push -q "localhost/$1:$tag" "dir:$work/unpacked"
-    python3 - "$work/unpacked" <<'END'
-import hashlib, json, pathlib, sys
-
-folder = pathlib.Path(sys.argv[1])
-manifest = json.loads((folder / "manifest.json").read_text())
-file = folder / manifest["config"]["digest"].removeprefix("sha256:")
-config = json.loads(file.read_text())
-for name in ("container", "container_config"):
-    config.pop(name, None)
-config["config"].pop("Hostname", None)
-file.unlink()
-content = json.dumps(config, sort_keys=True).encode()
-digest = hashlib.sha256(content).hexdigest()
-(folder / digest).write_bytes(content)
-manifest["config"] |= {"digest": f"sha256:{digest}", "size": len(content)}
-(folder / "manifest.json").write_text(json.dumps(manifest, sort_keys=True))
-END
+    scripts/oci.py "$work/unpacked" "$1:$tag" "$work/$1-$tag.oci.tar"
     id=$(buildah pull -q "dir:$work/unpacked")
     buildah tag "$id" "localhost/$1:$tag"
     rm -rf "$work/unpacked"
@@ -129,7 +114,7 @@ for image in apple-simulator bramley; do
         tail -40 "$work/$image.log" >&2
         exit 1
     }
-    forget_container "$image"
+    pack "$image"
     buildah rmi --prune >/dev/null 2>&1 || :
     buildah images --format '{{.Name}}:{{.Tag}}  {{.Size}}' "localhost/$image:$tag"
     describe "$image"

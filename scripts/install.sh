@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what `make build` has built, or removes it again. Configuration and data stay.
 #   DESTDIR= PREFIX=/usr/local BUILT=.build/release scripts/install.sh install|uninstall
+#   PREFIX=/usr/local scripts/install.sh units FOLDER      writes the systemd units only
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -10,6 +11,7 @@ root=${DESTDIR:-}$prefix
 
 program=$root/bin/bramley
 units=$root/lib/systemd/system
+names=(bramley.service bramley.socket bramley-backup.service bramley-backup.timer)
 users=$root/lib/sysusers.d/bramley.conf
 files=$root/lib/tmpfiles.d/bramley.conf
 bash=$root/share/bash-completion/completions/bramley
@@ -22,7 +24,21 @@ put() {
     mv -f "$3.new" "$3"
 }
 
+# write_units FOLDER: with the program's folder, and one sandbox for both services.
+write_units() {
+    local name
+    sed -n '/^# A core dump/,/^AmbientCapabilities/{/AppArmor/d;p}' packaging/systemd/bramley.service >"$1/sandbox"
+    for name in "${names[@]}"; do
+        sed -e "s|@BINDIR@|$prefix/bin|" -e "/^@SANDBOX@$/{r $1/sandbox
+            d}" "packaging/systemd/$name" >"$1/$name"
+    done
+    rm "$1/sandbox"
+}
+
 case ${1:-} in
+units)
+    write_units "$2"
+    ;;
 install)
     if [ ! -x "$built/bramley" ]; then
         echo "$built/bramley is not there: run make build first." >&2
@@ -32,10 +48,9 @@ install)
     trap 'rm -rf "$work"' EXIT
     scripts/strip.sh "$built/bramley" "$work/bramley"
     put 755 "$work/bramley" "$program"
-    for unit in bramley.service bramley.socket; do
-        sed "s|@BINDIR@|$prefix/bin|" "packaging/systemd/$unit" >"$work/$unit"
-        put 644 "$work/$unit" "$units/$unit"
-    done
+    [ ! -x "$root/bin/apple-simulator" ] || names+=(apple-simulator.service)
+    write_units "$work"
+    for name in "${names[@]}"; do put 644 "$work/$name" "$units/$name"; done
     put 644 packaging/systemd/bramley.sysusers.conf "$users"
     put 644 packaging/systemd/bramley.tmpfiles.conf "$files"
     for shell in bash zsh fish; do
@@ -49,11 +64,12 @@ install)
     fi
     ;;
 uninstall)
-    rm -f "$program" "$units/bramley.service" "$units/bramley.socket" "$users" "$files" "$bash" "$zsh" "$fish"
+    names+=(apple-simulator.service)
+    rm -f "$program" "${names[@]/#/$units/}" "$users" "$files" "$bash" "$zsh" "$fish"
     echo "removed what was installed below $root; configuration and data are still there"
     ;;
 *)
-    echo "usage: $0 install|uninstall" >&2
+    echo "usage: $0 install|uninstall|units FOLDER" >&2
     exit 2
     ;;
 esac

@@ -1,17 +1,54 @@
 #!/usr/bin/env python3
-"""Writes the manual pages of a program from its own help: one for the program, and one for each of its commands.
+"""Writes the manual pages of a program: one for the program, and one for each of its commands.
 
     scripts/manual.py PROGRAM FOLDER
 
-The dates are SOURCE_DATE_EPOCH's, so that the same program gives the same bytes.
+The options are from its own help; examples, files and exit codes from the documents. The dates are SOURCE_DATE_EPOCH's, so
+that the same program gives the same bytes.
 """
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+DOCUMENTS = Path(__file__).resolve().parents[1] / "docs"
+FENCE = re.compile(r"^( *)```sh\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
+# As it is typed, by whoever may and with what is built: `sudo -u bramley bramley check`, `.build/release/bramley init`.
+TYPED = re.compile(r"(?:\S.*\| )?(?:sudo (?:-u bramley )?|\S*/)?(?:bramley|apple-simulator) [a-z-].*")
+
+
+def read(name: str) -> str:
+    return (DOCUMENTS / name).read_text()
+
+
+def examples() -> list[str]:
+    """Commands of the pages: those of a fence, then those of sentences that say more than a name."""
+    fenced, spans = [], []
+    for page in [DOCUMENTS / "operate/commands.md", *sorted(DOCUMENTS.glob("[!cd]*/*.md"))]:
+        text = page.read_text()
+        for _, inside in FENCE.findall(text):
+            # Joined lines, and no comments.
+            lines = re.sub(r"\\\n *", "", inside).splitlines()
+            fenced += [re.sub(r" +# .*", "", line).strip() for line in lines]
+        spans += re.findall("`((?:bramley|apple-simulator) [^`\\n…]+)`", FENCE.sub("", text))
+    spans = [one for one in spans if not any(other.startswith(one + " ") for other in spans + fenced)]
+    return list(dict.fromkeys(re.sub(r"sudo (-u bramley )?|\S*/(?=bramley )", "", line)
+                              for line in fenced + spans if TYPED.fullmatch(line) and "…" not in line))
+
+
+def files() -> list[tuple[str, str]]:
+    """The rows of the table: `| names | mode | what |`."""
+    table = read("operate/operating.md").partition("## Files")[2].partition("\n\n## ")[0]
+    plain = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", table).replace("`", "")
+    return re.findall(r"^\| ([^|]+) \| \d+ \| ([^|]+) \|$", plain, re.MULTILINE)
+
+
+def exit_codes() -> list[tuple[str, str]]:
+    return re.findall(r"(\d+) ([^;.]+)[;.]", re.search(r"\*\*Exit codes\*\*: (.*)", read("operate/commands.md"))[1])
 
 
 def escaped(text: str) -> str:
@@ -21,6 +58,7 @@ def escaped(text: str) -> str:
 
 
 def paragraph(text: str) -> str:
+    text = re.sub(r"(?<![\w/])docs/", "/usr/share/doc/bramley/docs/", text)
     lines = [escaped(line.strip()) for line in text.splitlines()]
     # A line that begins with a control character would be a request.
     return "\n".join("\\&" + line if line.startswith((".", "'")) else line or ".PP" for line in lines)
@@ -78,6 +116,10 @@ def section(command: dict, path: str) -> list[str]:
     return lines + arguments(command)
 
 
+def titled(pairs: list[tuple[str, str]]) -> list[str]:
+    return [line for title, text in pairs for line in (".TP", f"\\fB{escaped(title)}\\fR", paragraph(text))]
+
+
 def page(command: dict, path: str, date: str, source: str, also: str) -> str:
     name = path.replace(" ", "-")
     lines = [
@@ -92,6 +134,13 @@ def page(command: dict, path: str, date: str, source: str, also: str) -> str:
                 lines += [".TP", f"\\fB{escaped(one['commandName'])}\\fR", paragraph(one["abstract"])]
             else:
                 lines += [f".SS {escaped(inner)}", usage(one, inner), ".PP", *section(one, inner)]
+    if command.get("commandName") != "apple-simulator":
+        lines += [".SH FILES", *titled(files())]
+    lines += [".SH EXIT STATUS", *titled(exit_codes())]
+    typed = [[line for line in examples() if re.search(rf"(^|\| ){one}( |$)", line)]
+             for one in ([f"{path} {one['commandName']}" for one in commands(command)] if also else [path])]
+    # A page of many commands shows one of each.
+    lines += [".SH EXAMPLES", ".EX", *(escaped(line) for some in typed for line in some[:1 if also else 12]), ".EE"]
     lines += [".SH SEE ALSO", also or "\\fBbramley\\fR(1)"]
     return "\n".join(line for line in lines if line) + "\n"
 

@@ -7,6 +7,7 @@
   const formats = {
     date: new Intl.DateTimeFormat(language, { dateStyle: "long" }),
     time: new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" }),
+    hour: new Intl.DateTimeFormat(language, { timeStyle: "short" }),
   };
 
   // Times in the visitor's own time zone and language.
@@ -14,6 +15,11 @@
     for (const element of root.querySelectorAll("time[data-format]")) {
       const moment = new Date(element.dateTime);
       if (!Number.isNaN(moment.getTime())) element.textContent = formats[element.dataset.format].format(moment);
+    }
+    // The bars of the operator's chart.
+    for (const title of root.querySelectorAll("title[data-hour]")) {
+      const hour = formats.hour.format(new Date(title.dataset.moment));
+      title.textContent = title.textContent.replace(title.dataset.hour, hour);
     }
   };
 
@@ -38,6 +44,11 @@
     if (!answer.ok || !fresh.list || !fresh.said) throw new Error("another page");
     localise(fresh.list);
     document.getElementById("session-list").replaceWith(document.adoptNode(fresh.list));
+    const applications = page.getElementById("application-list");
+    if (applications) {
+      localise(applications);
+      document.getElementById("application-list")?.replaceWith(document.adoptNode(applications));
+    }
     // The button that was pressed is gone: the keyboard goes on from what is said about it.
     const announcement = document.getElementById("announcement");
     announcement.replaceChildren(...fresh.said.childNodes);

@@ -40,7 +40,7 @@ package struct AppleSettings: Sendable {
     }
 }
 
-/// What Apple's protocol needs to know of this installation, validated on creation. An empty client ID, team or key
+/// The part of the configuration that Apple's protocol needs, validated on creation. An empty client ID, team or key
 /// must never exist: a verifier whose expected audience is empty accepts any token (GHSA-x6fw-778m-wr9v).
 package struct AppleConfiguration: Sendable {
     package let servicesID: ClientID
@@ -67,7 +67,7 @@ package struct AppleConfiguration: Sendable {
             + (settings.nextKey.map { [("apple.nextKeyID", $0.id)] } ?? []) + bundleIDs.map { ("apple.bundleIDs", $0) }
             + settings.issuers.map { ("apple.issuers", $0) }
         var problems = identifiers.filter { !isPlainToken($0.1) }.map {
-            "\($0.0) must not be empty and holds only printable ASCII without spaces"
+            "\($0.0) must not be empty, and may contain only printable ASCII without spaces"
         }
         if bundleIDs.contains(servicesID) || Set(bundleIDs).count != bundleIDs.count {
             problems.append("apple.bundleIDs must not repeat an identifier, nor name apple.servicesID")
@@ -79,22 +79,22 @@ package struct AppleConfiguration: Sendable {
             problems.append("the redirect URI must be an http or https URL without query or fragment")
         }
         if Set(scopes).count != scopes.count || !Set(scopes).isSubset(of: ["name", "email"]) {
-            problems.append("apple.scopes may hold name and email, each once")
+            problems.append("apple.scopes may contain name and email, each once")
         }
         if userAgent.isEmpty || !userAgent.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) {
-            problems.append("the User-Agent must not be empty and holds only printable ASCII")
+            problems.append("the User-Agent must not be empty, and may contain only printable ASCII")
         }
         let keys =
             [("apple.privateKeyFile", settings.key)]
             + (settings.nextKey.map { [("apple.nextPrivateKeyFile", $0)] } ?? [])
         for (name, key) in keys where (try? ClientSecretKey(key)) == nil {
-            problems.append("\(name) must hold a P-256 private key in PEM, as Apple's .p8 does")
+            problems.append("\(name) must contain a P-256 private key in PEM, like Apple's .p8")
         }
         let signingKeys = try? settings.signingKeys()
         if let current = signingKeys?.current, let next = signingKeys?.next,
             current.id.isExactly(next.id) || current.holdsSameKey(as: next)
         {
-            problems.append("apple.nextKeyID and apple.nextPrivateKeyFile must be another key's")
+            problems.append("apple.nextKeyID and apple.nextPrivateKeyFile must be of another key")
         }
         guard problems.isEmpty, let signingKeys, let endpoint else { throw AppleConfigurationError(problems: problems) }
 

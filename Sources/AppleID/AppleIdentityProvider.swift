@@ -13,7 +13,7 @@ package final class AppleIdentityProvider: IdentityProvider {
 
     let client: TokenClient
     let clock: any WallClock
-    /// Signatures verified in this second only to say whose notification is refused.
+    /// Signatures verified in this second only to log which app a refused notification is for.
     let unlistedChecks = Mutex((second: Int64.min, count: 0))
     let accessToken = Mutex<AccessToken?>(nil)
 

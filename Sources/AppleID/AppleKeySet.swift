@@ -44,7 +44,7 @@ package final class AppleKeySet: Sendable {
             switch step {
             case .found(let key): return key
             case .refused(let failure): throw failure
-            default: guard await take(step, &visit) else { throw .withoutKeys("the key set cannot be fetched") }
+            default: guard await perform(step, &visit) else { throw .withoutKeys("the key set cannot be fetched") }
             }
             if Task.isCancelled { throw .withoutKeys("the request was cancelled") }
         }
@@ -60,7 +60,7 @@ package final class AppleKeySet: Sendable {
         if beginRenewal() { await renew() }
     }
 
-    /// The same in two steps, for callers that would start a task for it: whether `renew` must be called now, once.
+    /// The first of two steps, for callers that would start a task: whether they must call `renew` now, once.
     func beginRenewal() -> Bool { state.withLock { $0.beginRenewal(at: clock.now()) } }
 
     /// Loads the archive, so that the first sign-in after a restart need not; without a usable one, fetches until Apple
@@ -68,11 +68,11 @@ package final class AppleKeySet: Sendable {
     package func prepare() async {
         var visit = state.withLock { $0.beginVisit(at: clock.now()) }
         while !Task.isCancelled, let step = state.withLock({ $0.firstStep(visit, at: clock.now()) }),
-            await take(step, &visit)
+            await perform(step, &visit)
         {}
     }
 
-    private func take(_ step: KeySetState.Step, _ visit: inout KeySetState.Visit) async -> Bool {
+    private func perform(_ step: KeySetState.Step, _ visit: inout KeySetState.Visit) async -> Bool {
         switch step {
         case .found, .refused: return false
         case .loadArchive: await loadArchive()
@@ -89,7 +89,7 @@ package final class AppleKeySet: Sendable {
     /// Callers that now wait for a fetch that another one leads.
     package var waitingCallers: Int { state.withLock { $0.waiterCount } }
 
-    /// Leads: the fetch has begun and is ours to end, whatever happens.
+    /// Leads a fetch that has begun, and ends it whatever happens.
     func renew() async {
         do throws(Failure) {
             let fetched = try await fetchBytes()
@@ -99,7 +99,7 @@ package final class AppleKeySet: Sendable {
             let isRecovery = state.withLock { $0.endsLoggedFailures() }
             logger.log(
                 level: isRecovery ? .notice : .debug, "Apple's keys fetched",
-                metadata: ["keys": "\(keys.rs256Keys.count)"])
+                metadata: ["keys": .stringConvertible(keys.rs256Keys.count)])
             do {
                 try await archive.saveKeySet(StoredKeySet(document: fetched, fetchedAt: now))
             } catch {
@@ -130,12 +130,12 @@ package final class AppleKeySet: Sendable {
         state.withLock { $0.endLoading(loaded, wasCancelled: Task.isCancelled) }.resume()
     }
 
-    /// A set without a usable key is no key set: it never replaces a good one.
+    /// Refuses a set without a usable key, so that it never replaces a good one.
     static func parse(_ bytes: [UInt8]) throws(Failure) -> JWKSet {
         let keys = try translating(try JWKSet.parse(bytes)) { (error: JOSEError) in
             Failure.withoutKeys("the key set is unusable: \(error)")
         }
-        guard !keys.rs256Keys.isEmpty else { throw .withoutKeys("the key set holds no usable RSA key") }
+        guard !keys.rs256Keys.isEmpty else { throw .withoutKeys("the key set has no usable RSA key") }
         return keys
     }
 

@@ -22,19 +22,14 @@ extension AppleIdentityProvider {
         let issuedAt = try ClaimRules.validateTimes(claims, at: clock.now())
         // An identity token is signed by the same keys and must never end a session (RFC 8725 §3.11).
         guard claims["nonce"] == nil else { throw .refused("nonce: an identity token is not a notification") }
-        let id = try ClaimRules.identifier("jti", in: claims)
-        let event = try AppleEvent(claims: claims, issuedAt: issuedAt)
+        var notification = try AppleNotification(claims: claims, issuedAt: issuedAt, clientID: ClientID(audience))
 
         let verified = try await keys.verifySignature(of: token)
-        var notification = AppleNotification(
-            id: id, type: event.type, clientID: ClientID(audience), eventTime: event.time,
-            payload: String(decoding: JSONWriter.encode(.object(verified)), as: UTF8.self))
-        notification.subject = event.subject
-        notification.email = event.email
+        notification.payload = String(decoding: JSONWriter.encode(.object(verified)), as: UTF8.self)
         return .ours(notification)
     }
 
-    /// The app that Apple addresses, if that is none of ours; nil for what anybody could have made.
+    /// The app that the notification is for, if it is not configured; nil unless Apple signed it.
     ///
     /// It is usually the primary App ID, which is not configured. The notification is refused anyway, so this may only
     /// cost a limited number of signatures per second, and no fetch except the renewal that is due.
@@ -70,33 +65,27 @@ extension AppleIdentityProvider {
     }
 }
 
-struct AppleEvent: Sendable {
+extension AppleNotification {
     private static let maximumTypeSize = 128
 
-    let type: String
-    let subject: AppleSubject?
-    let time: Timestamp
-    let email: EmailAddress?
-
-    /// Parses `events`: in practice a JSON string, in Apple's documentation an object.
+    /// Parses claims without their payload. `events` is in practice a JSON string, in Apple's documentation an object.
     ///
     /// An event of a type that we act on needs `sub` and `event_time`; one of an unknown type is recorded with what it
     /// has.
-    init(claims: JSONObject, issuedAt: Timestamp) throws(Failure) {
+    init(claims: JSONObject, issuedAt: Timestamp, clientID: ClientID) throws(Failure) {
+        let id = try ClaimRules.identifier("jti", in: claims)
         let event = try Self.object(claims["events"])
-        guard let type = event["type"]?.stringValue, !type.isEmpty,
-            type.utf8.count <= Self.maximumTypeSize
+        guard let type = event["type"]?.stringValue, !type.isEmpty, type.utf8.count <= Self.maximumTypeSize
         else { throw .refused("the event's type is missing or unusable") }
-        self.type = type
+        let reported = Self.time(event["event_time"])
+        let latest = Self.latest(issuedAt)
+        self.init(id: id, type: type, clientID: clientID, eventTime: min(reported ?? issuedAt, latest), payload: "")
         email = EmailClaims.read(event)
-        let time = Self.time(event["event_time"])
-        if case .unknown = AppleNotification.Kind(type: type) {
+        if kind == .unknown {
             subject = ClaimRules.optionalIdentifier("sub", in: event).map { AppleSubject($0) }
-            self.time = min(time ?? issuedAt, Self.latest(issuedAt))
         } else {
             subject = AppleSubject(try ClaimRules.identifier("sub", in: event))
-            guard let time else { throw .refused("event_time is missing or mistyped") }
-            self.time = min(time, Self.latest(issuedAt))
+            guard reported != nil else { throw .refused("event_time is missing or mistyped") }
         }
     }
 

@@ -6,7 +6,7 @@ import HTTPTypes
 import Logging
 import Storage
 
-/// Asks Apple's endpoints what an operator wants to know before visitors do. Stores nothing, and uses nobody's token.
+/// Checks Apple's endpoints and our credentials there. Stores nothing, and uses nobody's token.
 package struct AppleProbe: Sendable {
     /// A code that was never issued.
     private static let dummyCode = "bramley-doctor-no-code"
@@ -33,7 +33,7 @@ package struct AppleProbe: Sendable {
             response = try await client.get("/auth/keys")
         } catch {
             switch error {
-            // Something answers, but not like Apple.
+            // Something other than Apple answers.
             case .tooLarge, .malformed: return KeySetProbe(outcome: .unusable("\(error)"), offset: nil)
             case .unknownHost, .inside, .connect, .tls, .timeout, .closed, .proxy:
                 return KeySetProbe(outcome: .unreachable(error), offset: nil)
@@ -53,7 +53,7 @@ package struct AppleProbe: Sendable {
         guard let key = configuration.signingKeys.all.first(where: { $0.id == keyID }) else {
             return .unsigned("there is no key \(keyID)")
         }
-        // With only this key, so that the other one does not answer for it.
+        // With only this key, so that the other one is not tried.
         var ofKey = configuration
         ofKey.signingKeys = ClientSecretKeys(current: key)
         let tokens = TokenClient(client: client, secrets: ClientSecretMint(ofKey, runtime))
@@ -71,8 +71,8 @@ package struct AppleProbe: Sendable {
         }
     }
 
-    /// Asks for an access token of the scope `user.migration` (TN3159), which names no person and is dropped: there is
-    /// no code that Apple could examine before the client and its key. Nil when the answer says nothing about them.
+    /// Asks for an access token of the scope `user.migration` (TN3159), which is discarded: the request has no code
+    /// that Apple could examine before the client and its key. Nil when the answer says nothing about them.
     private func authentication(
         of clientID: ClientID, _ tokens: TokenClient
     ) async throws(TokenClientFailure) -> ClientProbe? {

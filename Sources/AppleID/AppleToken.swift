@@ -2,7 +2,7 @@ package import Accounts
 import Coding
 import Crypto
 
-// Why one of Apple's tokens was refused, or no key is there to verify it with: as a sign-in fails by it.
+// Why one of Apple's tokens was refused, or could not be verified, as the failure of a sign-in.
 extension Failure {
     /// - Parameter check: names the check, never a value of the token.
     static func refused(_ check: String) -> Failure { Failure(.identityToken, check) }
@@ -37,7 +37,7 @@ struct UnverifiedAppleToken: Sendable {
         let jws = try translating(try CompactJWS.parse(text, maximumBytes: maximumSize)) { (error: JOSEError) in
             Failure.refused("not a compact JWS: \(error)")
         }
-        // The header chooses nothing: it names what we would have done anyway, or the token is refused.
+        // The header does not choose the algorithm: it names the only one we accept, or the token is refused.
         guard jws.algorithm == "RS256" else { throw .refused("alg is not RS256") }
         let limits = JSONLimits(maximumBytes: maximumSize, maximumDepth: 16)
         let value = try translating(try JSONReader.parse(jws.payload, limits: limits)) { (error: JSONError) in

@@ -13,7 +13,7 @@ enum CallbackFormParser {
     static let maximumTokenSize = 16_384
     static let maximumErrorSize = 256
 
-    /// Our own field: this post was sent again from our origin. Any value counts, so that no value makes a loop.
+    /// Our own field: this post was sent again from our origin. Any value counts, so that none causes a loop.
     static let repostField = "bramley_repost"
 
     static func parse(_ body: [UInt8]) throws(Failure) -> CallbackForm {

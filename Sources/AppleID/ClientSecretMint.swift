@@ -1,5 +1,5 @@
 package import Accounts
-import Coding
+package import Coding
 package import Crypto
 import Logging
 package import Storage
@@ -23,10 +23,19 @@ package final class ClientSecretMint: Sendable {
         client: ClientID, role: ClientSecretKeys.Role, key: ClientSecretKey, generation: UInt64, kept: ClientSecret?
     )
 
+    /// When Apple last accepted and last refused a client with a key, since the start or the last change of keys.
+    package struct Experience: Hashable, Sendable {
+        package let client: ClientID
+        package let keyID: String
+        package var acceptedAt: Timestamp?
+        package var refusedAt: Timestamp?
+    }
+
     private struct State {
         var keys: ClientSecretKeys
+        var experiences: [Experience] = []
         var generation: UInt64 = 0
-        /// The key that signs for a client, where it is not the current one.
+        /// The key that signs for a client, if not the current one.
         var working: [ClientID: ClientSecretKeys.Role] = [:]
         var minted: [ClientID: [ClientSecretKeys.Role: ClientSecret]] = [:]
 
@@ -67,7 +76,7 @@ package final class ClientSecretMint: Sendable {
         }
     }
 
-    /// The secret of one client, signed by the key that works for it. No peer's input can make that fail.
+    /// The secret of one client, signed by the key that works for it. No peer's input can make this fail.
     package func secret(for client: ClientID) throws(KeyError) -> ClientSecret {
         try secret(state.withLock { $0.choice(for: client) })
     }
@@ -99,6 +108,24 @@ package final class ClientSecretMint: Sendable {
                 "client": .string(accepted.client.rawValue), "refused": .string(ids.refused),
                 "works": .string(ids.works),
             ])
+    }
+
+    package var experiences: [Experience] { state.withLock(\.experiences) }
+
+    /// Remembers how Apple took a secret.
+    func record(_ secret: ClientSecret, isAccepted: Bool) {
+        let now = runtime.clock.now()
+        state.withLock { state in
+            guard state.generation == secret.generation, let keyID = state.keys[secret.role]?.id else { return }
+            let known = state.experiences.firstIndex { $0.client == secret.client && $0.keyID == keyID }
+            let index = known ?? state.experiences.endIndex
+            if known == nil { state.experiences.append(Experience(client: secret.client, keyID: keyID)) }
+            if isAccepted {
+                state.experiences[index].acceptedAt = now
+            } else {
+                state.experiences[index].refusedAt = now
+            }
+        }
     }
 
     private func secret(_ choice: Choice) throws(KeyError) -> ClientSecret {
@@ -184,7 +211,7 @@ package struct ClientSecretKeys: Sendable {
 /// A signed client secret, ready for a form. Prints `<redacted>`.
 package struct ClientSecret: Redacted {
     fileprivate let compactJWT: String
-    /// The client and key, so that `ClientSecretMint` can record how Apple took the secret.
+    /// The client and key, so that `ClientSecretMint` can record how Apple answered it.
     let client: ClientID
     let role: ClientSecretKeys.Role
     /// Of the mint's keys; changes when a key is replaced.

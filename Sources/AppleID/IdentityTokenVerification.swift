@@ -1,7 +1,7 @@
 import Accounts
 import Coding
 
-/// How an identity token came, and what it must contain for that.
+/// How an identity token arrived, which determines what it must contain.
 enum IdentityTokenChannel: Sendable {
     /// With the code, through the browser or an app: `nonce` and `c_hash` are required.
     case front(nonce: String, authorizationCode: String)
@@ -33,6 +33,9 @@ extension AppleIdentityProvider {
         let states: [Int64: RealUserStatus] = [0: .unsupported, 1: .unknown, 2: .likelyReal]
         identity.realUserStatus = verified["real_user_status"]?.int64Value.flatMap { states[$0] }
         identity.transferSubject = ClaimRules.optionalIdentifier("transfer_sub", in: verified)
+        identity.organizationID = verified["org_id"]?.stringValue.flatMap {
+            UserLimits.accepts(organizationID: $0) ? $0 : nil
+        }
         return identity
     }
 

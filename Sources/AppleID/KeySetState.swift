@@ -249,6 +249,6 @@ extension KeySetState {
     private static let longestPause: Int64 = 5_000
     /// How long a caller waits in pauses: at least `longestPause`, so that each that needs a key causes a fetch.
     private static let patience: Int64 = 6_000
-    /// How long a fetch may take before the client gives it up.
+    /// How long a fetch may take before it is abandoned.
     private static let longestFetch: Int64 = 10_000
 }

@@ -3,7 +3,6 @@ import Coding
 import HTTP
 import HTTPTypes
 
-// What becomes of refresh tokens.
 extension AppleIdentityProvider {
     /// Presents a refresh token at `/auth/token` (RFC 6749 §6), to learn whether Apple still accepts it.
     ///
@@ -58,7 +57,7 @@ extension AppleIdentityProvider {
                 ? RetryAfter.milliseconds(response.fields[.retryAfter], at: clock.now()) : nil)
     }
 
-    /// That Apple accepted the token is worth only as much as its signed statement for whom: this person and client.
+    /// Verifies Apple's signed statement that the token belongs to this person and client.
     private func verify(_ answer: TokenResponse, subject: AppleSubject, clientID: ClientID) async throws(TokenFailure) {
         let claims = try await translating(
             await verify(answer.identityToken, for: [clientID], .back(nonce: nil, accessToken: answer.accessToken)),

@@ -8,12 +8,12 @@ struct AccessToken: Sendable {
     /// How long one is used, in seconds; Apple gives it an hour.
     fileprivate static let use: Int64 = 3000
 
-    /// Any of the team's: subjects belong to the team.
+    /// Any client of the team: subjects belong to the team.
     fileprivate var client: ClientID
     fileprivate var text: String
     fileprivate var issuedAt: Timestamp
 
-    /// What one is asked for with, besides the client's own fields.
+    /// The form that requests one, besides the client's own fields.
     static let form = [("grant_type", "client_credentials"), ("scope", "user.migration")]
 }
 
@@ -48,7 +48,7 @@ extension AppleIdentityProvider {
             email: email.map { EmailAddress(address: $0, isVerified: true, isPrivate: true) })
     }
 
-    /// Asks with the present token, and once more with a new one when Apple refuses it: it may have ended early.
+    /// Sends the request with the current token, and once more with a new one when Apple refuses it.
     private func ask(_ form: [(String, String)], as clientID: ClientID) async throws(MigrationFailure) -> JSONObject {
         let path = "/auth/usermigrationinfo"
         let first = try await token(of: clientID)

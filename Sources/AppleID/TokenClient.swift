@@ -22,7 +22,7 @@ struct TokenClient: Sendable {
         guard response.tokenEndpointRefusal?.isOfClient == true,
             let other = try await translating(try secrets.secret(after: secret), TokenClientFailure.secret)
         else { return response }
-        // Its outcome is final: if it is lost, nobody knows whether we are refused.
+        // Its outcome is final: if it is lost, whether Apple refuses us is unknown.
         let second = try await send(path, clientID, other, form)
         // Any answer of the protocol except that error shows that Apple knows the key.
         if second.status.code == 200 || second.tokenEndpointRefusal?.isOfClient == false { secrets.keep(other) }
@@ -46,8 +46,12 @@ struct TokenClient: Sendable {
         _ path: String, _ clientID: ClientID, _ secret: ClientSecret, _ form: [(String, String)]
     ) async throws(TokenClientFailure) -> ClientResponse {
         let credentials = [("client_id", clientID.rawValue), ("client_secret", secret.reveal())]
-        return try await translating(
+        let response = try await translating(
             await client.post(path, form: FormEncoder.encode(credentials + form)), TokenClientFailure.transport)
+        // `invalid_grant` shows nothing: Apple examines the code first.
+        if response.status.code == 200 { secrets.record(secret, isAccepted: true) }
+        if response.tokenEndpointRefusal?.isOfClient == true { secrets.record(secret, isAccepted: false) }
+        return response
     }
 }
 
@@ -167,6 +171,7 @@ extension IdentityClaims {
         result.email = back.email ?? email
         result.realUserStatus = back.realUserStatus ?? realUserStatus
         result.transferSubject = back.transferSubject ?? transferSubject
+        result.organizationID = back.organizationID ?? organizationID
         return result
     }
 }

@@ -29,6 +29,8 @@ struct AppleSimulatorCommand: AsyncParsableCommand {
     @Option(help: "A return URL; replaces the one derived from --server-url. Repeatable.")
     var redirectURI: [String] = []
     @Option(help: "The notification URL; replaces the one derived from --server-url.") var notificationURL: String?
+    @Option(help: "The only certificates, in PEM, that notifications trust. (default: the system's)")
+    var trust: String?
     @Option(help: "The issuer of the tokens.") var issuer = "https://appleid.apple.com"
     @Flag(help: "Log every response.") var verbose = false
     @Flag(help: "Only check whether the simulator on --port is alive, as a container's health check does. Exit 0 or 1.")
@@ -44,7 +46,7 @@ struct AppleSimulatorCommand: AsyncParsableCommand {
     func run() async throws {
         if alive {
             let url = ClientURL(isSecure: false, host: "127.0.0.1", port: port, target: "/auth/keys")
-            let answers = try await HTTPClient.alone(userAgent: "apple-simulator") { _, transport in
+            let answers = try await HTTPClient.withOwnLoop(userAgent: "apple-simulator") { _, transport in
                 await transport.succeeds(url)
             }
             throw answers ? ExitCode.success : ExitCode.failure
@@ -56,7 +58,7 @@ struct AppleSimulatorCommand: AsyncParsableCommand {
         logger.logLevel = verbose ? .debug : .info
         let server = try SimulatorServer(
             configuration: try makeConfiguration(logger), address: SocketAddress(ip: ip, port: port), threads: threads,
-            logger: logger)
+            trusting: trust, logger: logger)
         let name = host.contains(":") ? "[\(host)]" : host
         print("The simulated Apple is at http://\(name):\(server.address.port)")
         // A program that started us through a pipe waits for this line.

@@ -49,7 +49,9 @@ package final class Simulator: RequestHandler {
         }
         let response = await answer(request, endpoint: endpoint, fault: fault)
         world.withLock { $0.counters.count(endpoint, status: response.status.code) }
-        logger.debug("answered", metadata: ["endpoint": "\(endpoint.rawValue)", "status": "\(response.status.code)"])
+        logger.debug(
+            "answered",
+            metadata: ["endpoint": "\(endpoint.rawValue)", "status": .stringConvertible(response.status.code)])
         return response
     }
 
@@ -89,14 +91,15 @@ package struct SimulatorServer: Sendable {
     /// - Parameters:
     ///   - address: with port 0, the system chooses a free port.
     ///   - threads: event loops; 0 makes one per core.
+    ///   - file: the only certificates that notifications trust, in PEM; nil trusts the system's.
     ///   - keys: made beforehand; missing ones are generated, up to `configuration.keyCount`.
     package init(
         configuration: SimulatorConfiguration, address: SocketAddress, threads: Int = 1,
-        clock: @escaping @Sendable () -> Int64 = Simulator.systemTime, keys: [RSASigningKey] = [],
-        logger: Logger = Logger(label: "apple-simulator")
+        trusting file: String? = nil, clock: @escaping @Sendable () -> Int64 = Simulator.systemTime,
+        keys: [RSASigningKey] = [], logger: Logger = Logger(label: "apple-simulator")
     ) throws {
         group = try EventLoopGroup(count: threads)
-        let client = HTTPClient(group: group, tls: try TLSContext.client(), userAgent: "apple-simulator")
+        let client = HTTPClient(group: group, tls: try TLSContext.client(trusting: file), userAgent: "apple-simulator")
         simulator = Simulator(configuration: configuration, transport: client, clock: clock, keys: keys, logger: logger)
         self.logger = logger
         // Last: making keys takes a while, and earlier clients would wait in vain.

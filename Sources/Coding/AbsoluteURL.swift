@@ -10,9 +10,9 @@ package struct AbsoluteURL: Hashable, Sendable {
     package init?(_ text: String) {
         guard let scheme = ["https://", "http://"].first(where: text.hasPrefix) else { return nil }
         isSecure = scheme == "https://"
-        let behind = text.dropFirst(scheme.count)
-        authority = behind.prefix { !"/?#".contains($0) }
-        rest = behind[authority.endIndex...]
+        let afterScheme = text.dropFirst(scheme.count)
+        authority = afterScheme.prefix { !"/?#".contains($0) }
+        rest = afterScheme[authority.endIndex...]
         if authority.isEmpty { return nil }
     }
 
@@ -45,10 +45,10 @@ package struct AbsoluteURL: Hashable, Sendable {
             host = authority.prefix { $0 != ":" }
             if host.isEmpty || host.contains(where: { "[]".contains($0) }) { return nil }
         }
-        let behind = authority[host.endIndex...]
-        if behind.isEmpty { return (host, nil) }
-        guard behind.hasPrefix(":"), !behind.dropFirst().contains(":") else { return nil }
-        return (host, behind.dropFirst())
+        let port = authority[host.endIndex...]
+        if port.isEmpty { return (host, nil) }
+        guard port.hasPrefix(":"), !port.dropFirst().contains(":") else { return nil }
+        return (host, port.dropFirst())
     }
 }
 
@@ -57,8 +57,8 @@ package enum AddressQuery {
     /// - Parameter query: escaped, not empty.
     package static func append(_ query: String, to address: String) -> String {
         let fragment = address.firstIndex(of: "#") ?? address.endIndex
-        let front = address[..<fragment]
-        let separator = !front.contains("?") ? "?" : front.hasSuffix("?") || front.hasSuffix("&") ? "" : "&"
-        return "\(front)\(separator)\(query)\(address[fragment...])"
+        let beforeFragment = address[..<fragment]
+        let separator = !beforeFragment.contains("?") ? "?" : "?&".contains(beforeFragment.last ?? " ") ? "" : "&"
+        return "\(beforeFragment)\(separator)\(query)\(address[fragment...])"
     }
 }

@@ -10,7 +10,7 @@ package struct CivilTime: Sendable {
     package var second = 0
     var millisecond = 0
 
-    /// What four digits of a year can write.
+    /// The first and the last moment of a year of four digits.
     static let earliest = Timestamp(milliseconds: -62_167_219_200_000)
     package static let latest = Timestamp(milliseconds: 253_402_300_799_999)
 
@@ -96,7 +96,7 @@ extension [UInt8] {
     }
 }
 
-/// Walks over a text of fixed places, such as a date.
+/// Scans a text of fixed format, such as a date.
 struct TextScanner {
     private var rest: ArraySlice<UInt8>
 
@@ -112,7 +112,7 @@ struct TextScanner {
         return text.reduce(0) { $0 * 10 + Int($1 - 0x30) }
     }
 
-    /// True, and past it, when the text goes on with this.
+    /// Skips `expected`; false when the text continues differently.
     mutating func consume(_ expected: String) -> Bool {
         guard rest.starts(with: expected.utf8) else { return false }
         rest = rest.dropFirst(expected.utf8.count)

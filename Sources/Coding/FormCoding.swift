@@ -16,8 +16,8 @@ package enum FormError: Error, Hashable, Sendable {
 
 /// Reads `application/x-www-form-urlencoded` as the WHATWG URL standard does ("urlencoded parsing").
 ///
-/// No text is malformed there: a lone `%` stands for itself and bytes that are not UTF-8 become U+FFFD. Order and
-/// duplicates are kept; whether a duplicate is acceptable is for the caller to say.
+/// No text is malformed there: a lone `%` is kept and bytes that are not UTF-8 become U+FFFD. Order and
+/// duplicates are kept; the caller decides whether a duplicate is acceptable.
 package enum FormDecoder {
     package static func parse(
         _ bytes: [UInt8], maximumBytes: Int = 65_536, maximumFields: Int = 64
@@ -50,7 +50,7 @@ package enum FormDecoder {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Appends what one name or value stands for: never more bytes than it has.
+    /// Appends one name or value, decoded: never more bytes than the encoded text has.
     package static func append(decoding text: Span<UInt8>, to bytes: inout [UInt8]) {
         bytes.append(addingCapacity: text.count) { bytes in
             var index = 0
@@ -72,7 +72,7 @@ package enum FormDecoder {
 package enum FormEncoder {
     package static func encode(_ fields: [(String, String)]) -> [UInt8] {
         var bytes: [UInt8] = []
-        // Most of it is tokens, of which nothing is escaped.
+        // Most values are tokens, which need no escapes.
         bytes.reserveCapacity(fields.reduce(0) { $0 + $1.0.utf8.count + $1.1.utf8.count + 16 })
         for (name, value) in fields {
             if !bytes.isEmpty { bytes.append(UInt8(ascii: "&")) }

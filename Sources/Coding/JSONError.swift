@@ -18,16 +18,16 @@ package struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
         case tooLarge = "the text is longer than allowed"
         case tooDeep = "arrays and objects are nested deeper than allowed"
         case unexpectedEnd = "the text ends too early"
-        case unexpectedByte = "this byte may not stand here"
-        case trailingComma = "this comma is followed by no value"
-        case trailingData = "there is more after the value"
+        case unexpectedByte = "unexpected character"
+        case trailingComma = "no value follows this comma"
+        case trailingData = "text follows the value"
         case byteOrderMark = "the text starts with a byte order mark"
         case invalidNumber = "this is not a number"
-        case invalidEscape = "this escape does not exist"
-        case loneSurrogate = "half a surrogate pair"
+        case invalidEscape = "unknown escape"
+        case loneSurrogate = "unpaired surrogate"
         case controlCharacter = "a control character must be escaped"
         case invalidUTF8 = "the string is not UTF-8"
-        case duplicateMember = "a member of this name came before"
+        case duplicateMember = "duplicate member"
     }
 
     package let reason: Reason

@@ -114,16 +114,16 @@ package struct JSONReader {
         }
     }
 
-    /// Members that are compared with a name one by one. A token of Apple's has some fifteen claims, and comparing them
-    /// all costs less than hashing one.
-    private static let walked = 24
+    /// Up to this many names are compared one by one. Apple's tokens have some fifteen claims, and comparing with all
+    /// of them costs less than hashing one.
+    private static let linearSearchLimit = 24
 
     /// Whether no member has this name.
     /// - Parameter seen: the names so far, once there are many.
     private static func isNew(
         _ name: String, after members: [JSONObject.Member], _ seen: inout Set<ExactText>
     ) -> Bool {
-        if members.count < walked { return !members.contains { $0.name.isExactly(name) } }
+        if members.count < linearSearchLimit { return !members.contains { $0.name.isExactly(name) } }
         if seen.isEmpty { seen = Set(members.map { ExactText(text: $0.name) }) }
         return seen.insert(ExactText(text: name)).inserted
     }

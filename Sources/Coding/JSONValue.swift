@@ -1,6 +1,6 @@
 /// A JSON value (RFC 8259 §3). Strings compare by code points, not by canonical equivalence.
 ///
-/// Of all literals only `nil` is none: it says that there is no member, and `.null` that its value is null.
+/// There is no `nil` literal: `nil` means that there is no member, `.null` that its value is null.
 package enum JSONValue: Hashable, Sendable {
     case null
     case bool(Bool)

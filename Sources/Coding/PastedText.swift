@@ -1,5 +1,5 @@
-/// Takes what a person pasted as it was meant: editors, terminals and environments add marks, quotes, blanks and line
-/// ends, or lose them. Only where no other meaning is possible; whatever remains is judged by the reader.
+/// Repairs pasted text: editors, terminals and environments add marks, quotes, blanks and line ends, or lose them. Only
+/// where no other meaning is possible; the reader of the text judges the result.
 package enum PastedText {
     /// Text as UTF-8 without a byte order mark. UTF-16 counts only with its mark, and if nothing but text is in it.
     package static func utf8(_ bytes: [UInt8]) -> [UInt8] {

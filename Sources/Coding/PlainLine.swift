@@ -10,8 +10,8 @@ package enum PlainLine {
         !text.unicodeScalars.contains { $0.properties.generalCategory == .control }
     }
 
-    /// Whether the text is also a name: what a form shows of it, and `list` reads back, is the same text. So it has no
-    /// separator of lines, and no space at either end.
+    /// Whether the text is also a name, which a form and `list` return unchanged: it has no line separator, and no
+    /// space at either end.
     package static func acceptsName(_ text: String, maximum: Int) -> Bool {
         accepts(text, maximum: maximum) && !text.unicodeScalars.contains(where: endsLine)
             && ![text.unicodeScalars.first, text.unicodeScalars.last].contains { $0?.properties.isWhitespace ?? true }

@@ -1,12 +1,12 @@
 extension Result {
-    /// What `body` returns or throws, for a place that no typed error passes: a task, a task local's scope.
+    /// What `body` returns or throws, where typed errors are not possible: in a task, or the scope of a task local.
     @inlinable
     package init(_ body: () async throws(Failure) -> Success) async {
         do throws(Failure) { self = .success(try await body()) } catch { self = .failure(error) }
     }
 }
 
-/// What `work` returns; its error as another's, which the caller throws.
+/// Returns what `work` returns, and translates its error into one of the caller's.
 @inlinable
 package func translating<Value, Thrown: Error, Reported: Error>(
     _ work: @autoclosure () throws(Thrown) -> Value, _ report: (Thrown) -> Reported
@@ -14,7 +14,7 @@ package func translating<Value, Thrown: Error, Reported: Error>(
     do throws(Thrown) { return try work() } catch { throw report(error) }
 }
 
-/// The same with work that waits.
+/// The same for asynchronous work.
 @inlinable
 package func translating<Value, Thrown: Error, Reported: Error>(
     _ work: @autoclosure () async throws(Thrown) -> Value, _ report: (Thrown) -> Reported

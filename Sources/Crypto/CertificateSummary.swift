@@ -11,7 +11,7 @@ package struct CertificateSummary: Hashable, Sendable {
         case other(String)
     }
 
-    /// The names it is for (RFC 6125): DNS names in lower case and IP addresses of its subjectAltName, in its order.
+    /// Its names (RFC 6125): DNS names in lower case and IP addresses of its subjectAltName, in its order.
     package let names: [String]
     /// OpenSSL's one-line form of a name: `CN=R11, O=Let's Encrypt, C=US`.
     package let subject: String

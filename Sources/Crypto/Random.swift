@@ -14,7 +14,7 @@ package struct SystemRandom: RandomSource {
     package func bytes(_ count: Int) -> [UInt8] {
         // Safe: RAND_bytes fills the whole buffer or fails, and predictable tokens are worse than none.
         unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
-            precondition(unsafe RAND_bytes(buffer.baseAddress, Int32(count)) == 1, "The system gives no randomness.")
+            precondition(unsafe RAND_bytes(buffer.baseAddress, Int32(count)) == 1, "No randomness is available.")
             initialized = count
         }
     }

@@ -1,4 +1,5 @@
 package import Coding
+internal import Synchronization
 
 /// Why a sealed text cannot be opened.
 package enum SealingError: Error, Hashable, Sendable {
@@ -14,22 +15,33 @@ package enum SealingError: Error, Hashable, Sendable {
 /// for the purpose.
 ///
 /// Format: version (1 byte), key id (4), nonce (12), ciphertext, tag (16). Version, key id, purpose and the caller's
-/// context are authenticated.
-package struct SealingKeyring: Sendable {
+/// context are authenticated. One ring is shared by everything in a process that seals, so that a rotation reaches all.
+package final class SealingKeyring: Sendable {
     package static let overhead = 1 + 4 + AES256GCM.nonceCount + AES256GCM.tagCount
 
     private static let version: UInt8 = 1
     private static let headerCount = 1 + 4
 
-    private let current: SealingKey
-    private let keys: [SealingKey]
+    /// The current one first; never empty.
+    private let ring: Mutex<[SealingKey]>
+    private var keys: [SealingKey] { ring.withLock { $0 } }
+    private var current: SealingKey { ring.withLock { $0[0] } }
 
     /// - Parameters:
     ///   - current: seals and opens.
     ///   - previous: only open.
     package init(current: SealingKey, previous: [SealingKey] = []) {
-        self.current = current
-        keys = [current] + previous
+        ring = Mutex([current] + previous)
+    }
+
+    /// Seals and opens with another ring's keys from now on. False if they are already in use.
+    package func replace(with other: SealingKeyring) -> Bool {
+        let new = other.keys
+        return ring.withLock { keys in
+            guard !keys.map(\.id).elementsEqual(new.map(\.id)) else { return false }
+            keys = new
+            return true
+        }
     }
 
     package var currentKeyID: String { current.id }
@@ -46,6 +58,7 @@ package struct SealingKeyring: Sendable {
 
     /// - Parameter context: what the text belongs to (an owner, a column); needed to open it, and not stored in it.
     package func seal(_ plaintext: [UInt8], purpose: SealingPurpose, context: [UInt8] = []) -> [UInt8] {
+        let current = current
         let header = [Self.version] + current.idBytes
         let nonce = SystemRandom().bytes(AES256GCM.nonceCount)
         let key = current.key(for: purpose, keeping: true)

@@ -29,7 +29,7 @@ package struct SecretBytes: Redacted {
         unsafe SecretBytes(count: count) { buffer in
             let status = unsafe RAND_priv_bytes(
                 buffer.baseAddress?.assumingMemoryBound(to: UInt8.self), Int32(buffer.count))
-            precondition(status == 1, "The system gives no randomness.")
+            precondition(status == 1, "No randomness is available.")
         }
     }
 

@@ -51,7 +51,7 @@ internal import Coding
         return found
     }
 
-    // MARK: What it says
+    // MARK: Fields
 
     var der: [UInt8]? {
         defer { ErrorQueue.clear() }
@@ -144,7 +144,7 @@ internal import Coding
         }
     }
 
-    // MARK: What it fits
+    // MARK: Matching
 
     func covers(_ host: String) -> Bool {
         defer { ErrorQueue.clear() }

@@ -1,4 +1,4 @@
-import Coding
+package import Coding
 package import HTTP
 import HTTPTypes
 
@@ -8,11 +8,14 @@ package struct HealthCheck: Hashable, Sendable {
     package var problem: String?
     /// What the operator should fix although the server works; in the style of `problem`.
     package var warning: String?
+    /// Only in JSON, for `bramley doctor`: of each client and key, when Apple last accepted and last refused it.
+    package var keys: [JSONObject]?
 
-    package init(_ name: String, problem: String? = nil, warning: String? = nil) {
+    package init(_ name: String, problem: String? = nil, warning: String? = nil, keys: [JSONObject]? = nil) {
         self.name = name
         self.problem = problem
         self.warning = warning
+        self.keys = keys
     }
 }
 
@@ -66,12 +69,14 @@ package final class AdminApplication: RequestHandler {
         let problems = checks.compactMap(\.problem)
         let status: HTTPResponse.Status = problems.isEmpty ? .ok : .serviceUnavailable
         if MediaType.accepts(request.fields, "application/json") {
-            let list = checks.map { check -> JSONValue in
-                [
-                    "name": .string(check.name), "ok": .bool(check.problem == nil),
-                    "problem": check.problem.map { .string($0) } ?? .null,
-                    "warning": check.warning.map { .string($0) } ?? .null,
+            let list = checks.map { check in
+                var members: [(String, JSONValue)] = [
+                    ("name", .string(check.name)), ("ok", .bool(check.problem == nil)),
+                    ("problem", check.problem.map { .string($0) } ?? .null),
+                    ("warning", check.warning.map { .string($0) } ?? .null),
                 ]
+                if let keys = check.keys { members.append(("keys", .array(keys.map { .object($0) }))) }
+                return JSONValue.object(JSONObject(members))
             }
             let document: JSONObject = ["status": .string(problems.isEmpty ? good : bad), "checks": .array(list)]
             return response(status, "application/json", JSONWriter.encode(document))

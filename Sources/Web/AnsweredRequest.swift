@@ -10,7 +10,7 @@ extension ServerRequest {
     ) async throws(Failure) -> ServerResponse {
         let client = departure.map { departure in
             let client = AwaitedClient()
-            departure.whenLeft { client.leave() }
+            departure.onLeave { client.leave() }
             return client
         }
         let answer = await AuditActor.$current.withValue(actor) {

@@ -100,8 +100,8 @@ extension Failure {
     /// Whether the page shows an error ID: for failures that the log shows by default, unless the page explains itself.
     var showsErrorID: Bool {
         switch code {
-        case .cancelled, .tooManyRequests, .userPending, .userDisabled, .openIDNotAllowed, .linkExpired, .linkEnded,
-            .codeInvalid, .identityLinkedElsewhere, .accountAlreadyLinked:
+        case .cancelled, .tooManyRequests, .openIDNotAllowed, .linkExpired, .linkEnded, .codeInvalid,
+            .identityLinkedElsewhere, .accountAlreadyLinked:
             false
         default: level > .debug
         }

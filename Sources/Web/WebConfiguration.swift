@@ -6,8 +6,11 @@ package struct WebConfiguration: Sendable {
     /// `site.*`: the site that the pages represent.
     package struct Site: Sendable {
         package var name = ""
-        /// A path of ours or an https URL; nil shows the first letter of `name`.
+        /// `site.logo`: a path of ours or an https URL. Without it and a file, pages show the name and its first letter.
         package var logo: String?
+        package var logoFile: SiteLogo?
+        /// Nil keeps the colours of the style sheet.
+        package var accentColor: AccentColor?
         package var privacyURL: String?
         package var termsURL: String?
         /// `site.supportURL`: where pages send people who need help; a URL, a path of ours or `mailto:`.

@@ -150,15 +150,11 @@ struct WebResponses: Sendable {
     /// For what the server refuses before it knows which page was wanted.
     func largeHeadPage() -> ServerResponse {
         let locale = pages.choice.choose(uiLocales: nil, acceptLanguage: nil)
-        return standalone(closing("large_head", locale), locale: locale, status: .requestHeaderFieldsTooLarge)
-    }
-
-    /// A page that leads only home and to help, by its key under `pages` in the strings.
-    func closing(_ key: String, _ locale: PageLocale) -> MessagePage {
         let strings = pages.strings(locale)
-        return MessagePage(
-            page: key, strings,
+        let page = MessagePage(
+            page: "large_head", strings,
             [MessagePage.home(strings, locale, configuration)] + MessagePage.help(strings, configuration))
+        return standalone(page, locale: locale, status: .requestHeaderFieldsTooLarge)
     }
 
     private func plain(
@@ -204,12 +200,12 @@ struct WebResponses: Sendable {
         guard logger.logLevel <= failure.level else { return }
         var metadata: Logger.Metadata = [
             LogKey.reason: "\(failure.code.rawValue)", LogKey.route: "\(route)",
-            LogKey.errorID: "\(errorID ?? makeErrorID())", LogKey.status: "\(failure.status)",
+            LogKey.errorID: "\(errorID ?? makeErrorID())", LogKey.status: .stringConvertible(failure.status),
         ]
         if let detail = failure.detail { metadata[LogKey.detail] = "\(detail)" }
         if failure.level >= .warning {
             guard let count = failureLines.count(failure.code.rawValue, at: stopwatch.milliseconds) else { return }
-            if count > 1 { metadata[LogKey.unlogged] = "\(count - 1)" }
+            if count > 1 { metadata[LogKey.unlogged] = .stringConvertible(count - 1) }
         }
         logger.log(level: failure.level, "request failed", metadata: metadata)
     }

@@ -9,7 +9,7 @@ from typing import Callable
 
 
 class Answering:
-    """Runs in this process until `stop`. Nothing is sent but what it is told to send.
+    """Runs in this process until `stop`. It sends only the given answers.
 
     - answer: is given the request and its content; says the status, the fields (a dictionary or pairs) and the content.
       With () it has answered by itself; with None the connection is closed as `answer` has left it.

@@ -13,7 +13,7 @@ class Application(Answering):
     """Runs in this process. With `fields` it stands in for Bramley: everybody is let in, with these fields."""
 
     def __init__(self, fields: dict[str, str] | None = None):
-        self.fields, self.seen = fields or {}, []
+        self.status, self.fields, self.seen = 204, fields or {}, []
         super().__init__(self.answer, keeps=True)
 
     def answer(self, request: BaseHTTPRequestHandler, content: bytes) -> tuple | None:
@@ -24,7 +24,7 @@ class Application(Answering):
         if is_socket:
             return echo_frames(request)
         if self.fields:
-            return 204, self.fields
+            return self.status, self.fields
         return 200, {"Content-Type": "application/json"}, json.dumps(seen).encode()
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a run leaves behind: processes, their ports, mounts and folders. It is named, taken away, and fails the run.
+"""Leftovers of a run: processes, their ports, mounts and folders. They are named, removed, and fail the run.
 
     leftovers.py COMMAND...     runs COMMAND with a folder for temporary files of its own
     pytest -p leftovers         the same for what one suite starts; Tests/pytest.ini asks for it

@@ -10,7 +10,7 @@ PATIENCE = 180
 
 
 def eventually(condition, what: str, more=lambda: ""):
-    """What the condition gives, as soon as it holds; fails if it never does, and tells `more` then."""
+    """The condition's value as soon as it is true; fails with `more` if it never is."""
     deadline = time.monotonic() + PATIENCE
     while not (found := condition()):
         assert time.monotonic() < deadline, f"waited in vain for {what}\n{more()}"
@@ -19,7 +19,7 @@ def eventually(condition, what: str, more=lambda: ""):
 
 
 def at_once(count: int, call) -> list:
-    """What so many calls give that begin together; each is told its number."""
+    """The results of this many concurrent calls; each gets its number."""
     ready = threading.Barrier(count)
 
     def begin(number: int):

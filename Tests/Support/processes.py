@@ -1,4 +1,4 @@
-"""Commands that run to their end, and what the kernel tells of a running process: proc(5)."""
+"""Commands that run to their end, and a running process as the kernel reports it: proc(5)."""
 
 import os
 import re

@@ -142,7 +142,7 @@ class RunningSimulator(Simulator):
 
 
 class KeptSimulators:
-    """Those of ended sites, with their server's port and key, for the next sites: to make RSA keys takes a while."""
+    """Simulators of ended sites, with their server's port and key, for later sites: making RSA keys is slow."""
 
     def __init__(self):
         self.kept: dict[tuple, list[tuple[Simulator, int, bytes]]] = {}
@@ -297,7 +297,7 @@ class Site:
 
 
 def preloaded(source: Path | str, library: Path) -> Path:
-    """Compiles a file of C, or its text, to what LD_PRELOAD takes."""
+    """Compiles a C file, or its text, to a library for LD_PRELOAD."""
     if isinstance(source, str):
         text, source = source, library.with_suffix(".c")
         source.write_text(text)

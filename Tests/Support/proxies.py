@@ -129,7 +129,7 @@ class Nginx(Proxy):
         return filled("nginx.conf", {
             "listen 443 ssl": f"listen 127.0.0.1:{self.ports.secure} ssl",
             "listen 80": f"listen 127.0.0.1:{self.ports.plain}",
-            "/var/log/nginx/bramley.log": f"{self.folder}/access.log",
+            "/var/log/nginx/bramley.log": f"{self.folder}/access.log", "/run/bramley-nginx": f"{self.folder}/kept",
         } | self.places())
 
     def arguments(self) -> list[str]:

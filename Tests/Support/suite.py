@@ -34,7 +34,7 @@ def pytest_sessionfinish(session, exitstatus):
         programs.KEPT.stop()
     if postgres := sys.modules.get("postgres"):
         postgres.STORE.end()
-    # All tests of the suite are long: none to run is no failure then.
+    # All tests of the suite are long: none to run is not a failure then.
     if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and getattr(session.config, "has_deselected", False):
         session.exitstatus = pytest.ExitCode.OK
 

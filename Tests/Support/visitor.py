@@ -13,7 +13,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 from patience import PATIENCE
 from web import call, cookie_field
 
-# A page that answers with an error status is no mistake of the page.
+# A page that answers with an error status is not a mistake of the page.
 STATUS_MESSAGE = re.compile(r"Failed to load resource: the server responded with a status of [45]\d\d")
 
 
@@ -252,7 +252,9 @@ class Visitor:
         assert not complaints, complaints
         for address in addresses:
             # A program's own state and nonce come in its request.
-            names = "code|id_token|user" if "/oidc/authorize?" in address else "code|state|id_token|nonce|user"
+            # A state of people is one to choose them by.
+            has_state = any(path in address for path in ("/oidc/authorize?", "/operator/users?"))
+            names = "code|id_token|user" if has_state else "code|state|id_token|nonce|user"
             assert not re.search(rf"[?&#]({names})=", address), address
 
 

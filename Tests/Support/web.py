@@ -69,7 +69,7 @@ class Answer:
 
 def call(server, method: str, path: str, headers: dict | None = None, body: str | bytes | dict | None = None, *,
          form: dict | None = None, token: str | None = None, timeout: float = PATIENCE) -> Answer:
-    """- server: a site, an origin, or the port of whoever else is asked.
+    """- server: a site, an origin, or the port of another server.
     - body: a dictionary is sent as JSON.
     - token: the bearer's."""
     fields = {}

@@ -1,12 +1,12 @@
 package import Coding
 
-/// A field's value, to be shown as JSON, in a table, on a page or in a file.
+/// A field's value, for JSON, a table, a page or a file.
 package enum FieldValue: Sendable {
     case text(String?)
     /// An identifier, which people copy.
     case code(String?)
     case number(Int?)
-    /// - Parameter otherwise: in JSON, for nil.
+    /// - Parameter otherwise: the value in JSON for nil.
     case flag(Bool?, otherwise: Bool? = nil)
     case time(Timestamp?)
     case texts([String])
@@ -20,7 +20,7 @@ package enum FieldValue: Sendable {
     package typealias Member = (name: String, value: FieldValue)
 }
 
-/// A field of something that operators administer, by its name in JSON.
+/// A field of an object that operators administer, with its name in JSON.
 package struct Field<Item>: Sendable {
     package let name: String
     package let value: @Sendable (Item) -> FieldValue
@@ -30,7 +30,7 @@ package struct Field<Item>: Sendable {
         self.value = value
     }
 
-    /// The same field of a whole that contains such an item.
+    /// The same field of an object that contains such an item.
     package func of<Whole>(_ item: @escaping @Sendable (Whole) -> Item) -> Field<Whole> {
         Field<Whole>(name) { value(item($0)) }
     }

@@ -4,7 +4,7 @@ import Storage
 /// An event that waits for an endpoint, or is a dead letter there.
 package typealias WaitingDelivery = (event: EventID, url: String, isDead: Bool)
 
-/// How many sign-ins of one hour ended in one way.
+/// The number of sign-ins in one hour with one outcome.
 package struct SignInCount: Hashable, Sendable {
     /// The beginning of the hour.
     package var hour: Timestamp
@@ -85,6 +85,17 @@ extension Database {
         return counts
     }
 
+    /// How many people are signed in, including those whose session has just expired; large numbers may be some seconds
+    /// old.
+    package func signedInCount() async throws(Failure) -> Int {
+        try await signedInNumber.current { () throws(Failure) in
+            try await self.readCounting { snapshot in
+                // Of an index alone: sessions themselves are scattered.
+                try snapshot.count("SELECT count(*) FROM (SELECT DISTINCT user FROM session) AS people")
+            }
+        }
+    }
+
     package func addSignIns(_ counts: [SignInCount], at now: Timestamp) async throws(Failure) {
         try await write(at: now) { transaction in
             for count in counts {
@@ -111,6 +122,11 @@ extension Database {
                     number: try row["number"])
             }
         }
+    }
+
+    /// How large the database is, and when `bramley backup` last made a copy of it; never on PostgreSQL.
+    package func facts() async throws(Failure) -> (bytes: Int, lastBackup: Timestamp?) {
+        try await Failure.ofStore((try await store.size(), try await store.lastBackup()))
     }
 
     /// Records that this server runs, and deletes those not seen for a day.

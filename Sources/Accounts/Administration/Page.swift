@@ -1,6 +1,6 @@
 package import Coding
 
-/// A page of a list, and where the next begins.
+/// A page of a list, and the position where the next begins.
 package struct Page<Item: Sendable, Place: Sendable>: Sendable {
     package var items: [Item]
     /// Nil on the last page.
@@ -16,7 +16,7 @@ extension Page: Equatable where Item: Equatable, Place: Equatable {}
 extension Page: Hashable where Item: Hashable, Place: Hashable {}
 
 extension Page where Place == String {
-    /// Of a list that is read as a whole, after the item whose id is `place`; one that is gone starts over.
+    /// A page of a list that is read as a whole, after the item with the ID `place`; an unknown ID starts over.
     package init(of all: [Item], after place: String?, limit: Int, by id: (Item) -> String) {
         let start = place.flatMap { place in all.firstIndex { id($0).isExactly(place) } }.map { $0 + 1 } ?? 0
         let items = Array(all[start...].prefix(limit))
@@ -24,20 +24,20 @@ extension Page where Place == String {
     }
 }
 
-/// How the end of a page is written as text, for a request of the next: base64url of bytes, the first of which names the
-/// list. Nothing in it is secret and any well-formed one is valid, so it needs no signature.
+/// Encodes positions in a list as text, for requests of the next page: base64url of bytes, the first of which
+/// identifies the list. Positions are not secret and any well-formed one is valid, so they need no signature.
 package struct Places<Place: Sendable>: Sendable {
     package let text: @Sendable (Place) -> String
-    /// Nil for text that is not a place of this list.
+    /// Nil for text that is not a position in this list.
     package let place: @Sendable (String) -> Place?
 }
 
-/// The lists, by the first byte of their places.
+/// The lists, by the first byte of their positions.
 package enum PlaceMark: UInt8 {
     case users = 1
-    case events, deadWebhooks, sessions, notifications, links, audit, revocations, unmoved, clients, apiKeys
+    case events, deadWebhooks, sessions, notifications, links, audit, revocations, unmoved, clients, apiKeys, groups
 
-    /// Nil for text that is not a place of any list.
+    /// Nil for text that is not a position in any list.
     package init?(of text: String) {
         guard let bytes = Base64URL.decode(text), bytes.count > 1 else { return nil }
         self.init(rawValue: bytes[0])
@@ -56,7 +56,7 @@ extension Places {
         }
     }
 
-    /// Of a list ordered by time, then by what follows in the bytes.
+    /// Positions in a list ordered by time, then by the remaining bytes.
     private init(
         _ mark: PlaceMark, _ pack: @escaping @Sendable (Place) -> (Timestamp, [UInt8]),
         _ unpack: @escaping @Sendable (Timestamp, [UInt8]) -> Place?
@@ -80,13 +80,13 @@ extension Places {
 extension Places<UserCursor> {
     package static var users: Places {
         Places(.users) {
-            ($0.createdAt, ($0.id.packed ?? []) + Array(($0.word ?? "").utf8))
+            ($0.time, ($0.id.packed ?? []) + Array(($0.word ?? "").utf8))
         } _: { time, bytes in
             guard let id = UserID(packed: Array(bytes.prefix(UserID.packedCount))),
                 let word = String(validating: bytes.dropFirst(UserID.packedCount), as: UTF8.self),
                 PlainLine.isPlain(word)
             else { return nil }
-            return UserCursor(createdAt: time, id: id, word: word.isEmpty ? nil : word)
+            return UserCursor(time: time, id: id, word: word.isEmpty ? nil : word)
         }
     }
 }
@@ -102,7 +102,7 @@ extension Places<SessionCursor> {
 }
 
 extension Places<EventPlace> {
-    /// Also the id of an event, from which a client that learned of it elsewhere can continue.
+    /// Also accepts the ID of an event, from which a client that learned of it elsewhere can continue.
     package static var events: Places {
         let numbers = Places<Int64>.numbers(.events)
         return Places(
@@ -133,7 +133,7 @@ extension Places<DeadWebhookPlace> {
     }
 }
 
-/// Where a page of a list ended that is ordered by time and id.
+/// A position in a list ordered by time and ID.
 package struct TimedPlace: Hashable, Sendable {
     package var time: Timestamp
     package var id: String
@@ -170,6 +170,7 @@ extension Places<Int64> {
 extension Places<String> {
     package static var clients: Places { names(.clients) }
     package static var apiKeys: Places { names(.apiKeys) }
+    package static var groups: Places { names(.groups) }
 
     private static func names(_ mark: PlaceMark) -> Places {
         Places(mark) {

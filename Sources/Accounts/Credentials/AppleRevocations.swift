@@ -4,7 +4,7 @@ import Logging
 package import Storage
 
 /// Revokes the tokens of deleted accounts at Apple, one after another, with growing pauses while Apple does not answer, and
-/// gives up after seven days. So it does with a token that no sealing key opens: the operator may restore its key.
+/// gives up after seven days. The same with a token that no sealing key opens: the operator may restore its key.
 ///
 /// The entry is marked as in flight before Apple is asked, which makes concurrent sign-ins of the person safe: one that
 /// completes before the mark removes the entry, and nothing is sent; one that completes after the mark, even after Apple's
@@ -76,7 +76,8 @@ package final class AppleRevocations: Sendable {
             return try await postpone(entry, reason: error.reason, detail: error.detail, level: level)
         }
         guard try await database.finishRevocation(entry.id, at: clock.now()) else { return }
-        logger.info("token revoked at Apple after deletion", metadata: ["attempts": "\(entry.attempts + 1)"])
+        logger.info(
+            "token revoked at Apple after deletion", metadata: ["attempts": .stringConvertible(entry.attempts + 1)])
     }
 
     private func postpone(
@@ -92,14 +93,18 @@ package final class AppleRevocations: Sendable {
         if reason == Self.unreadable, entry.failure == Self.unreadable { return }
         logger.log(
             level: level, "token revocation at Apple failed",
-            metadata: ["reason": "\(reason)", "detail": "\(detail)", "attempts": "\(entry.attempts + 1)"])
+            metadata: [
+                "reason": "\(reason)", "detail": "\(detail)", "attempts": .stringConvertible(entry.attempts + 1),
+            ])
     }
 
     private func abandon(_ entry: QueuedRevocation, reason: String, detail: String) async throws(Failure) {
         try await database.postponeRevocation(entry.id, until: nil, failure: reason)
         logger.error(
             "token revocation at Apple abandoned",
-            metadata: ["reason": "\(reason)", "detail": "\(detail)", "attempts": "\(entry.attempts + 1)"])
+            metadata: [
+                "reason": "\(reason)", "detail": "\(detail)", "attempts": .stringConvertible(entry.attempts + 1),
+            ])
     }
 
     private static let unreadable = "unreadable"
@@ -115,7 +120,7 @@ package final class AppleRevocations: Sendable {
         case .unknownKey:
             let id = QueuedToken.keyID(of: entry.sealedRefreshToken, context: entry.context, keyring: keyring)
             return "sealed by the key \(id ?? "?"), which this server does not have"
-        case .notAuthentic: return "its sealing key is here, and does not open it: it was changed"
+        case .notAuthentic: return "this server has its sealing key, which does not open it: it was changed"
         case .malformed: return "in an unknown format"
         }
     }

@@ -35,7 +35,7 @@ package struct CheckSchedule: Sendable {
         return now.adding(seconds: pause).adding(milliseconds: below(Self.jitter * 1_000))
     }
 
-    /// Even enough: the bound is far below 2⁴⁸.
+    /// Uniform enough: the bound is far below 2⁴⁸.
     private func below(_ bound: Int64) -> Int64 { random.bytes(6).reduce(0) { $0 << 8 | Int64($1) } % bound }
 }
 
@@ -56,7 +56,7 @@ package struct CheckPace: Sendable {
     private var last: Timestamp?
     /// Failures in a row; checks that were in flight together count once.
     package private(set) var failures = 0
-    /// Numbers the period in which a check began: one from before the last failure says nothing new.
+    /// Numbers the period in which a check began: the failure of one from before the last failure is ignored.
     package private(set) var spell = 0
     private var pausedUntil: Timestamp?
 
@@ -111,11 +111,11 @@ package struct CheckPace: Sendable {
     }
 }
 
-// Stops a wave of dead answers: a mistake of ours or of Apple's must not sign everyone out.
+// Stops a wave of dead answers: an error of ours or of Apple must not sign everyone out.
 extension CheckGate.Brake {
     /// The period in which answers are counted, in minutes.
     package static let window: Int64 = 60
-    /// Fewer dead answers make no wave.
+    /// Fewer dead answers are not a wave.
     package static let leastDead = 20
     /// The share of dead answers that makes a wave, in percent.
     package static let percent = 5

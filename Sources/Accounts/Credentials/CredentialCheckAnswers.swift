@@ -24,14 +24,14 @@ extension Database {
                     UPDATE apple_credential SET check_failures = 0 WHERE identity = ? AND client_id = ?
                     AND check_failures > 0
                     """, key)
-                return .noted
+                return .recorded
             case .notMade(let retryAt), .clientRefused(_, let retryAt):
                 try transaction.run(
                     """
                     UPDATE apple_credential SET checked_at = NULL, next_check_at = ?3,
                     check_failures = check_failures + 1 WHERE identity = ?1 AND client_id = ?2
                     """, [credential.identity, credential.clientID, retryAt])
-                return .noted
+                return .recorded
             case .dead:
                 try transaction.countAnswer(isDead: true)
                 guard try transaction.mayApplyDead(of: check.clientID) else {

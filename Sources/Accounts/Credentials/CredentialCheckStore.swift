@@ -11,7 +11,7 @@ package struct CheckScope: Hashable, Sendable {
     }
 }
 
-/// A credential that Apple is about to be asked about, so marked in the store.
+/// A credential that is about to be checked at Apple, and is marked so in the store.
 package struct DueCheck: Hashable, Sendable {
     package var team: TeamID
     package var subject: AppleSubject
@@ -35,7 +35,7 @@ package enum CheckAnswer: Hashable, Sendable {
 }
 
 package enum CheckOutcome: Hashable, Sendable {
-    case noted
+    case recorded
     /// The credential was replaced or deleted.
     case superseded
     /// The credential is dead; this many sessions ended with it.
@@ -61,7 +61,7 @@ package struct CheckGate: Hashable, Sendable {
         package var nextTryAt: Timestamp
         /// Refusals so far.
         package var attempts: Int
-        /// What Apple said, cleaned for the operator.
+        /// Apple's message, made safe for the operator's terminal.
         package var detail: String
     }
 
@@ -70,7 +70,7 @@ package struct CheckGate: Hashable, Sendable {
     package var pauses: [Pause] = []
 }
 
-/// The daily checks, as the operator sees them.
+/// The state of the daily checks, for the operator.
 package struct CheckStatus: Hashable, Sendable {
     /// Credentials with a refresh token.
     package var live = 0
@@ -83,7 +83,7 @@ package struct CheckStatus: Hashable, Sendable {
     /// Dead answers that were not applied.
     package var heldBack = 0
     package var gate = CheckGate()
-    /// Until then nothing is held back: the operator confirmed the wave.
+    /// Nothing is held back until then: the operator confirmed the wave.
     package var acceptsUntil: Timestamp?
 }
 
@@ -97,7 +97,7 @@ package struct CheckResumption: Hashable, Sendable {
     package var forgotten = 0
 }
 
-// The daily checks, as the operator controls them.
+// The operator's control of the daily checks.
 extension Database {
     package func checkStatus(_ scope: CheckScope, at now: Timestamp) async throws(Failure) -> CheckStatus {
         try await read(at: now) { snapshot in
@@ -157,7 +157,7 @@ extension Database {
 }
 
 extension CheckedCredential {
-    /// Dead ones whose answer was not applied.
+    /// Credentials with a dead answer that was not applied.
     fileprivate static let heldBack = """
         FROM apple_credential c JOIN apple_identity i ON i.id = c.identity
         WHERE c.held_back_at IS NOT NULL AND c.sealed_refresh_token IS NOT NULL

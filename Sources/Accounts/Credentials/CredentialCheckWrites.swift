@@ -1,9 +1,9 @@
 package import Coding
 import Storage
 
-// Credentials, as the daily checks need them.
+// Queries and marks of the daily checks.
 extension Database {
-    /// Whether there is something to plan or to check. Only reads, through indexes.
+    /// Whether anything is to be planned or checked. Only reads, through indexes.
     package func checkWork(
         _ scope: CheckScope, at now: Timestamp
     ) async throws(Failure) -> (hasDue: Bool, gate: CheckGate) {

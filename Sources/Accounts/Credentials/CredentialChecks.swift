@@ -8,12 +8,12 @@ import Synchronization
 /// notification never arrived.
 ///
 /// A credential is marked in the store before Apple is asked, so a process that is killed in between has used up the day's
-/// check; the next day's finds out. When Apple is unreachable, nothing changes.
+/// check; the next one is a day later. When Apple is unreachable, nothing changes.
 package final class CredentialChecks: Sendable {
     private struct State {
         var pace: CheckPace
         var inFlight = 0
-        /// As logged last.
+        /// The gate that was logged last.
         var gate = CheckGate()
     }
 
@@ -142,7 +142,7 @@ package final class CredentialChecks: Sendable {
                     "credential revoked at Apple",
                     metadata: [
                         "user": "\(user.rawValue)", "client": "\(check.due.clientID.rawValue)",
-                        "sessions": "\(sessions)",
+                        "sessions": .stringConvertible(sessions),
                     ])
             }
         } catch {
@@ -168,7 +168,10 @@ package final class CredentialChecks: Sendable {
         if let brake = gate.brake, known.brake == nil {
             logger.error(
                 "daily checks stopped: too many credentials revoked at once",
-                metadata: ["reason": "brake", "dead": "\(brake.dead)", "checks": "\(brake.checks)"])
+                metadata: [
+                    "reason": "brake", "dead": .stringConvertible(brake.dead),
+                    "checks": .stringConvertible(brake.checks),
+                ])
         } else if gate.brake == nil, known.brake != nil {
             logger.info("daily checks resumed", metadata: ["reason": "brake"])
         }
@@ -181,7 +184,7 @@ package final class CredentialChecks: Sendable {
                 "daily checks paused: Apple rejected our client credentials",
                 metadata: [
                     "reason": "client_refused", "client": "\(pause.clientID.rawValue)", "detail": "\(pause.detail)",
-                    "attempts": "\(pause.attempts)",
+                    "attempts": .stringConvertible(pause.attempts),
                 ])
         }
         for pause in known.pauses where !gate.pauses.contains(where: { $0.clientID == pause.clientID }) {
@@ -196,7 +199,7 @@ package final class CredentialChecks: Sendable {
             level: level, "credential check failed",
             metadata: [
                 "reason": "\(reason)", "detail": "\(detail)", "client": "\(check.clientID.rawValue)",
-                "count": "\(count)",
+                "count": .stringConvertible(count),
             ])
     }
 

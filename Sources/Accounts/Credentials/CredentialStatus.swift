@@ -25,7 +25,7 @@ package enum CredentialCause: String, Sendable, CaseIterable {
 /// The state of one identity's authorization, and when and why it changed.
 package struct CredentialStatus: Hashable, Sendable {
     package var state: CredentialState
-    /// By Apple's clock for sign-ins and notifications, otherwise by ours; nil from before times were stored.
+    /// By Apple's clock for sign-ins and notifications, otherwise by ours; nil if older than this column.
     package var changedAt: Timestamp?
     package var cause: CredentialCause
 
@@ -50,7 +50,7 @@ package enum CredentialEvent: Hashable, Sendable {
     /// of the identity's tokens, dead ones included, by Apple's clock; `othersLive` that another client still holds
     /// one.
     case tokenDead(at: Timestamp, newestIssuedAt: Timestamp, othersLive: Bool)
-    /// Here, by the person or the operator.
+    /// Deleted here, by the person or the operator.
     case deleted
     /// A team transfer gave the identity to another team; by our clock.
     case transferredOut(at: Timestamp)
@@ -59,10 +59,11 @@ package enum CredentialEvent: Hashable, Sendable {
 }
 
 extension CredentialStatus {
-    /// Of an identity `i`.
+    /// The columns of an identity `i`.
     static let columns = Accounts.columns("i.credential_state", "i.credential_changed_at", "i.credential_cause")
 
-    /// The statuses of the other identities of `i`'s user, without those that moved on, in one text; null without any.
+    /// The statuses of the other identities of `i`'s user, without those that were moved, in one text; null without
+    /// any.
     static let others = """
         (SELECT group_concat(o.credential_state || ' ' || o.credential_cause || ' ' || \
         coalesce(CAST(o.credential_changed_at AS TEXT), ''), ',') FROM apple_identity o \
@@ -167,7 +168,7 @@ extension CredentialStatus {
             guard before.state == .authorized, !othersLive, newestIssuedAt >= lastSignIn else { return before }
             return CredentialStatus(state: .revoked, changedAt: time, cause: .tokenDead)
         case .transferredOut(let time):
-            // Apple transfers nobody who has withdrawn consent.
+            // Apple does not transfer people who have withdrawn consent.
             guard before.state == .authorized else { return before }
             return CredentialStatus(state: .transferred, changedAt: time, cause: .transferredOut)
         case .deleted:

@@ -3,8 +3,8 @@ package import Crypto
 
 /// The refresh token of a deleted person in the revocation queue, sealed for its entry.
 ///
-/// A token that no sealing key opens when its person is deleted is sealed again whole, with its own context: its key may
-/// be restored, and by then what the context names is erased everywhere else.
+/// A token that no sealing key opens when its person is deleted is sealed a second time, together with its own context:
+/// its key may be restored later, when the values in that context are erased everywhere else.
 package enum QueuedToken {
     package enum Resealed {
         /// Under the current key already.

@@ -50,7 +50,7 @@ extension Database {
         }
     }
 
-    /// Makes everything that waits due now, except what Apple is being asked about; returns how many are due.
+    /// Makes all waiting entries due now, except those in flight; returns how many are due.
     package func retryRevocations(at now: Timestamp) async throws(Failure) -> Int {
         try await write(at: now) { transaction in
             let count = try transaction.change(

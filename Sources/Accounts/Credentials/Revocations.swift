@@ -25,7 +25,7 @@ package struct QueuedRevocation: Hashable, Sendable {
     /// How long a revocation is tried, in seconds.
     package static let lifetime: Int64 = 7 * 86_400
 
-    /// Of a queued token's seal: binds it to this entry's person.
+    /// The context of a queued token's seal: binds it to this entry's person.
     package static func sealingContext(subjectHash: [UInt8], clientID: ClientID) -> [UInt8] {
         Array("revocation|\(Hexadecimal.encode(subjectHash))|\(clientID.rawValue)".utf8)
     }
@@ -37,12 +37,12 @@ struct SubjectHashes: Sendable {
 
     let keyring: SealingKeyring
 
-    /// Under the current key: what is stored.
+    /// Under the current key, for storing.
     func current(_ team: TeamID, _ subject: AppleSubject) -> [UInt8] {
         keyring.keyedHash(of: message(team, subject.rawValue), purpose: Self.purpose)
     }
 
-    /// Under each key: what may have been stored.
+    /// Under each key, for finding.
     func all(_ team: TeamID, _ subject: AppleSubject) -> [[UInt8]] {
         keyring.keyedHashes(of: message(team, subject.rawValue), purpose: Self.purpose)
     }

@@ -6,9 +6,9 @@ import Synchronization
 /// A stored refresh token, with the context of its seal.
 package struct SealedToken: Hashable, Sendable {
     package enum Place: Hashable, Sendable {
-        /// Of an existing person.
+        /// For an existing person.
         case credential(TeamID, AppleSubject, ClientID)
-        /// Of a deleted person, in the revocation queue.
+        /// In the revocation queue, for a deleted person.
         case revocation(Int64)
         /// In the identity that waits for a link to complete.
         case link(LinkID)
@@ -64,14 +64,14 @@ extension Database {
         }
     }
 
-    /// Replaces and counts seals that are still as they were read; a newer token, or a removed one, is left alone.
+    /// Replaces and counts seals that are still as they were read; a token that was replaced or removed is skipped.
     package func replaceSealedTokens(_ changes: [(token: SealedToken, sealed: [UInt8])]) async throws(Failure) -> Int {
         try await write { transaction in
             try changes.reduce(0) { try $0 + transaction.replace($1.token, with: $1.sealed) }
         }
     }
 
-    /// The latest entry about a deleted person, before `moment` or at all. Its hash is under the key of its time.
+    /// The latest entry about a deleted person, before `moment` or at all. Its hash is under the key of that time.
     package func lastDeletion(before moment: Timestamp?) async throws(Failure) -> Timestamp? {
         try await read { snapshot in
             try snapshot.value(

@@ -38,7 +38,7 @@ extension Row {
         return list.items
     }
 
-    /// The scopes that this version knows; others allow nothing here.
+    /// The scopes that this version knows; others are ignored.
     func scopes<Scope: RawRepresentable<String>>(_ name: String) throws(StoreError) -> [Scope] {
         try texts(name).compactMap { Scope(rawValue: $0) }
     }

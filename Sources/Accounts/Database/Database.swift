@@ -24,23 +24,24 @@ package struct DatabaseOptions: Sendable {
     }
 }
 
-/// People, their sessions and what belongs to them, as `store` keeps them: each operation is one transaction.
+/// People, their sessions and all that belongs to them, stored in `store`: each operation is one transaction.
 package final class Database: Sendable {
     package let store: Store
-    /// Receives what caches must forget, after COMMIT and before any answer.
+    /// Receives evictions for the caches, after COMMIT and before any answer.
     package let invalidations: SessionInvalidations
     let options: DatabaseOptions
     let context: StoreContext
     private let clock: any WallClock
-    /// What requests have read lately, where each lookup goes over the network.
+    /// Sessions that requests read recently, if each lookup goes over the network.
     let sharedSessions: SharedSessions?
-    /// Until when this process has erased payloads of notifications; milliseconds since 1970.
+    /// This process has erased payloads of notifications up to this time; milliseconds since 1970.
     let payloadsErasedUntil = Atomic<Int64>(Int64.min)
-    /// People in each state, counted separately: a small state is counted each time, however large another is.
+    /// The number of people in each state, cached separately: a rare state is counted each time.
     let userNumbers = Dictionary(uniqueKeysWithValues: User.State.allCases.map { ($0, KeptNumbers<Int>()) })
+    let signedInNumber = KeptNumbers<Int>()
 
     /// Opens or creates the database (`Store`). Blocks; called once, before the loops start. Tests pass other `steps`,
-    /// and an engine before the real one by `wrap`.
+    /// and wrap the engine.
     package init(
         options: DatabaseOptions, keyring: SealingKeyring, runtime: Runtime, steps: [SchemaStep] = Schema.steps,
         over wrap: (any Engine) -> any Engine = { $0 }
@@ -49,7 +50,7 @@ package final class Database: Sendable {
         context = StoreContext(
             identifiers: RandomIdentifier(random: BufferedRandom(runtime.random)), keyring: keyring,
             sessionLimits: options.sessionLimits, onAccountDeleted: options.onAccountDeleted,
-            standing: options.store.use == .command ? .operator : .server, account: options.account)
+            fallback: options.store.use == .command ? .operator : .server, account: options.account)
         invalidations = SessionInvalidations(trust: trust)
         store = try Store(
             options.store, schema: Schema.owned(by: context, steps: steps, invalidations: invalidations), trust: trust,
@@ -72,8 +73,9 @@ package final class Database: Sendable {
     }
 
     /// A write that may be lost: it does not wait long, and is not tried while writes are known to fail.
-    func note(at now: Timestamp, _ body: @escaping @Sendable (Transaction) throws -> Void) async throws(Failure) {
-        try await Failure.ofStore(await store.note(transaction(at: now, body)))
+    func attemptWrite(at now: Timestamp, _ body: @escaping @Sendable (Transaction) throws -> Void) async throws(Failure)
+    {
+        try await Failure.ofStore(await store.attemptWrite(transaction(at: now, body)))
     }
 
     /// For the current task's actor.
@@ -88,7 +90,7 @@ package final class Database: Sendable {
         }
     }
 
-    /// A durable write of its own, on the calling thread. For what must be done before the loops start.
+    /// A durable write of its own, on the calling thread, before the loops start.
     func writeNow(at now: Timestamp, _ body: (Transaction) throws -> Void) throws(Failure) {
         do throws(StoreError) {
             try store.writeNow { connection in try body(Transaction(connection, context, at: now)) }
@@ -132,17 +134,19 @@ package final class Database: Sendable {
     package func close() { store.close() }
 }
 
-/// What the last run of a transaction's body returned, since a generic call from another module is not specialised.
+/// The result of the last run of a transaction's body: a generic call across modules would not be specialised.
 private final class Answer<Value: Sendable>: Sendable {
     private let value = Mutex<Value?>(nil)
 
     func set(_ new: Value) { value.withLock { $0 = new } }
 
     func get() throws(Failure) -> Value {
-        guard let value = value.withLock({ $0 }) else { throw Failure(store: .inconsistent("nothing was done")) }
+        guard let value = value.withLock({ $0 }) else {
+            throw Failure(store: .inconsistent("the transaction returned nothing"))
+        }
         return value
     }
 }
 
-/// What another module lets the store do.
+/// A job of the store that another module runs.
 package typealias StoreTask = @Sendable () async throws(Failure) -> Void

@@ -2,14 +2,15 @@ package import Coding
 package import Crypto
 package import Storage
 
-/// What is in a database file, read from its first page to its last while nobody writes to it.
+/// The content of a database file, all of which is read while nobody writes to it.
 package struct DatabaseExamination: Hashable, Sendable {
     package let file: FileExamination
     package let users: Int
     /// Live sessions.
     package let sessions: Int
 
-    /// The database must open with `keyring` and match the stamp of `origin`; nil skips that check.
+    /// The database must open with `keyring` and match the stamp of `origin`; nil skips that check. Without a keyring, it
+    /// must have that stamp.
     package static func examine(
         _ path: String, keyring: SealingKeyring? = nil, origin: DatabaseOrigin? = nil, at now: Timestamp
     ) throws(StorageOpenError) -> DatabaseExamination {

@@ -3,7 +3,7 @@ import Crypto
 import Storage
 import Synchronization
 
-/// What the domain's statements may need besides their own arguments.
+/// Values that the domain's statements need besides their arguments.
 struct StoreContext: Sendable {
     let identifiers: RandomIdentifier
     let rowNumbers = RowNumbers()
@@ -11,7 +11,7 @@ struct StoreContext: Sendable {
     let sessionLimits: SessionLimits
     let onAccountDeleted: AccountDeletionPolicy
     /// The actor of writes outside of requests.
-    let standing: AuditActor
+    let fallback: AuditActor
     /// The operating system user of a command, when it works for the operator.
     let account: String?
 
@@ -30,12 +30,12 @@ final class RowNumbers: Sendable {
     }
 }
 
-/// One state of the store, as statements read it. The domain's reads are its methods; used wherever its connection is.
+/// A consistent read of the store. The domain's reads are its methods; used on the thread of its connection.
 class Snapshot {
     /// `Transaction` writes through it.
     fileprivate final let connection: any EngineConnection
     let context: StoreContext
-    /// The caller's time, for everything read and written.
+    /// The caller's time, for all reads and writes.
     let now: Timestamp
 
     init(_ connection: any EngineConnection, _ context: StoreContext, at now: Timestamp) {
@@ -58,7 +58,7 @@ class Snapshot {
     ) throws -> Value? {
         let column = try connection.value(sql, arguments.values)
         guard column != .null else { return nil }
-        guard let value = Value(column) else { throw StoreError.corrupt("a value is no \(type)") }
+        guard let value = Value(column) else { throw StoreError.corrupt("a value is not of type \(type)") }
         return value
     }
 
@@ -90,7 +90,7 @@ class Snapshot {
     final func releaseMemory() throws { try connection.releaseMemory() }
 }
 
-/// What rows belong to.
+/// The owner of rows, for `Transaction.claim`.
 struct TransactionKey {
     fileprivate let text: String
 
@@ -108,16 +108,17 @@ struct TransactionKey {
 /// One write, inside the transaction it shares with others. The domain's writes are its methods.
 final class Transaction: Snapshot {
     let actor: AuditActor
-    /// What it invalidates; passed to the caches after COMMIT.
+    /// Invalidations that are passed to the caches after COMMIT.
     private(set) var invalidations: [SessionInvalidations.Entry] = []
 
     /// - Parameter actor: nil outside of requests.
     init(_ connection: any EngineConnection, _ context: StoreContext, at now: Timestamp, for actor: AuditActor? = nil) {
-        self.actor = actor ?? context.standing
+        self.actor = actor ?? context.fallback
         super.init(connection, context, at: now)
     }
 
-    /// Before the first statement: all this write touches belongs to claimed keys; writes of others may run with it.
+    /// Declares, before the first statement, that all rows this write touches belong to claimed keys; writes with other
+    /// keys may then run with it.
     func claim(_ keys: TransactionKey...) { connection.claim(keys.map(\.text)) }
 
     /// Runs one statement. Its failure may surface only at the next one that returns something, or at the commit.
@@ -140,7 +141,7 @@ final class Transaction: Snapshot {
 
     func invalidate(_ entry: SessionInvalidations.Entry) { invalidations.append(entry) }
 
-    /// What follows from the commit.
+    /// The effect of the commit.
     func effect(on caches: SessionInvalidations) -> WriteEffect? {
         guard !invalidations.isEmpty else { return nil }
         return { [invalidations] in caches.append(invalidations) }

@@ -18,7 +18,7 @@ package struct StoreCounts: Hashable, Sendable {
     /// Tokens of deleted people waiting to be revoked at Apple, and since when the oldest has waited.
     package var revocationsWaiting = 0
     package var oldestRevocation: Timestamp?
-    /// Tokens that were given up.
+    /// Tokens whose revocation was given up.
     package var revocationsFailed = 0
     /// Credentials whose daily check is due, and since when the first is.
     package var checksDue = 0

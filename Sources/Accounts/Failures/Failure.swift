@@ -83,9 +83,9 @@ package struct FailedVisit: Hashable, Sendable {
     package var cookies: [String] = []
     /// The refused person, where the page names them.
     package var person: User?
-    /// The program that the page is about.
+    /// The application that the page is about.
     package var program: OpenIDClient?
-    /// Notifies the client.
+    /// The address that notifies the client.
     package var declined: String?
 
     package init(_ change: (inout FailedVisit) -> Void = { _ in }) { change(&self) }

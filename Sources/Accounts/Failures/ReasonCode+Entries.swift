@@ -35,7 +35,7 @@ extension ReasonCode {
         case .staleState:
             Entry(
                 400, .info, "the sign-in took longer than `login.attemptLifetime`", seen: "retry page",
-                remedy: "nothing; for everyone: the clock jumped")
+                remedy: "nothing; if it affects everyone, the clock jumped")
         case .wrongBrowser:
             Entry(
                 400, .info, "the binding cookie belongs to another browser", seen: "retry page",
@@ -43,7 +43,7 @@ extension ReasonCode {
         case .missingBinding:
             Entry(
                 400, .info, "cookies are blocked", seen: "help with cookies",
-                remedy: "for everyone: the proxy removes cookies, or visitors do not use `publicURL`")
+                remedy: "if it affects everyone, the proxy removes cookies, or visitors do not use `publicURL`")
         case .replayed: Entry(400, .info, "the attempt was used and its session has ended", seen: "retry page")
         case .cancelled: Entry(400, .info, "the visitor cancelled at Apple", seen: "retry page")
         case .providerError: Entry(400, .info, "another error from Apple, in `detail`", seen: "retry page")
@@ -51,11 +51,11 @@ extension ReasonCode {
             Entry(
                 400, .warning, "the token failed the check in `detail`", seen: "retry page",
                 remedy: "if often, compare `apple.servicesID`, `apple.bundleIDs` and `apple.issuers` with the portal; "
-                    + "for an app's `nonce is wrong`, `apple.nativeNonce`")
+                    + "for an app's `nonce is wrong`, check `apple.nativeNonce`")
         case .tokenMismatch:
             Entry(
                 400, .warning, "the two tokens differ in person or client", seen: "retry page",
-                remedy: "keep the line: an attack, or Apple's error")
+                remedy: "keep the log line: an attack, or an error at Apple")
         case .clock:
             Entry(
                 400, .warning, "a token's time is over a minute off", seen: "retry page", remedy: "correct this clock")
@@ -72,13 +72,13 @@ extension ReasonCode {
                 seen: "try later", remedy: "as `keys_unavailable`")
         case .codeRefused:
             Entry(
-                400, .warning, "Apple refused the code", seen: "retry page",
-                remedy: "once: it was over five minutes old; always: the return URL differs from the portal's")
+                400, .warning, "Apple refused the code; codes last five minutes", seen: "retry page",
+                remedy: "nothing if rare; if always, compare the return URL with the portal's")
         case .clientRefused:
             Entry(
                 400, .error, "Apple refused *you*", seen: "our mistake",
-                remedy: "`apple.teamID`, `apple.keyID`, `apple.privateKeyFile` and `apple.servicesID` do not belong "
-                    + "together, the key was revoked, or this clock is ahead")
+                remedy: "compare `apple.teamID`, `apple.keyID`, `apple.privateKeyFile` and `apple.servicesID` with the "
+                    + "portal: perhaps the key is revoked, or this clock is ahead")
         case .revoked:
             Entry(
                 400, .info, "consent was withdrawn during the sign-in, or a deleted account is being revoked at Apple",
@@ -89,16 +89,17 @@ extension ReasonCode {
                 remedy: "[free or repair the disk](../operate/limits.md#the-database-takes-no-writes)")
         case .userPending:
             Entry(
-                403, .info, "not approved yet (`access.signUp`)", seen: "wait for approval",
+                403, .info, "not approved yet (`access.signUp`); `detail` has the user's id", seen: "wait for approval",
                 remedy: "`bramley users approve`")
         case .userDisabled:
             Entry(
-                403, .info, "the person is disabled", seen: "switched off", remedy: "`bramley users enable`, if wrong")
+                403, .info, "the person is disabled; `detail` has the user's id", seen: "switched off",
+                remedy: "`bramley users enable`, if wrong")
         case .signUpClosed: Entry(403, .info, "a new person, and `access.signUp` is `closed`", seen: "no new accounts")
         case .returnToRefused:
             Entry(
                 400, .info, "`return_to` is not an allowed origin", seen: "wrong link",
-                remedy: "for your own link, `login.allowedReturnOrigins`")
+                remedy: "add your own link's origin to `login.allowedReturnOrigins`")
         // Only sign-ins of apps.
         case .invalidNonce:
             Entry(
@@ -112,7 +113,7 @@ extension ReasonCode {
         case .notificationRefused:
             Entry(
                 400, .debug, "not Apple's, or not for this site; see `detail`",
-                remedy: "nothing; if Apple's never arrive, `bramley doctor`")
+                remedy: "nothing; if Apple's never arrive, run `bramley doctor`")
         // Requests of proxies.
         case .notAllowed:
             Entry(
@@ -122,7 +123,7 @@ extension ReasonCode {
             Entry(
                 403, .warning, "the proxy described the request twice, ambiguously or incompletely",
                 seen: "not understood",
-                remedy: "compare the [proxy's file](../sites/proxies.md), `forwardAuth.style`, `server.trustedProxies`")
+                remedy: "check the [proxy's file](../sites/proxies.md), `forwardAuth.style`, `server.trustedProxies`")
         case .assertionNotConfigured:
             Entry(
                 404, .info, "no `assertion.audience`; for the keys, no application either", remedy: "set it")
@@ -151,7 +152,7 @@ extension ReasonCode {
                 403, .warning,
                 "an API key tried to change who is in a group of `operator.groups`, or to activate a member",
                 remedy: "check the application; use `bramley users groups`")
-        case .preconditionFailed: Entry(412, .debug, "the user has changed meanwhile (`If-Match`, `If-None-Match`)")
+        case .preconditionFailed: Entry(412, .debug, "the user has changed since (`If-Match`, `If-None-Match`)")
         case .cursorExpired:
             Entry(
                 410, .debug, "events following `after` may have been deleted",
@@ -161,12 +162,12 @@ extension ReasonCode {
         case .notFound: Entry(404, .debug, "no such route", seen: "no such page")
         case .methodNotAllowed:
             Entry(
-                405, .debug, "not a method of the route, see `Allow`; 501 if unknown", seen: "no such page")
+                405, .debug, "the route has no such method, see `Allow`; 501 if unknown", seen: "no such page")
         case .badRequest: Entry(400, .debug, "a duplicate parameter, or an ambiguous path", seen: "not understood")
         case .crossSite:
             Entry(
                 403, .info, "a change requested from another site", seen: "try from the page",
-                remedy: "for everyone: the proxy changes `Origin`, or visitors do not use `publicURL`")
+                remedy: "if it affects everyone, the proxy changes `Origin`, or visitors do not use `publicURL`")
         case .contentTooLarge: Entry(413, .debug, "too much content", seen: "not understood")
         case .unsupportedMediaType:
             Entry(
@@ -175,7 +176,7 @@ extension ReasonCode {
         case .tooManyRequests:
             Entry(
                 429, .info, "too many from one address", seen: "wait",
-                remedy: "for everyone: add the proxy to `server.trustedProxies`")
+                remedy: "if it affects everyone, add the proxy to `server.trustedProxies`")
         // Links. The two with hyphens follow Apple's guide for account authentication extensions.
         case .linkUnknown:
             Entry(
@@ -185,7 +186,8 @@ extension ReasonCode {
                 410, .info, "the [link's](../apps/linking.md) ten minutes are over", seen: "start again")
         case .linkEnded:
             Entry(
-                409, .info, "the link is completed, refused or past this step, or Apple no longer opens its account",
+                409, .info,
+                "the link is completed, refused or past this step, or the person can no longer sign in with Apple",
                 seen: "start again")
         case .codeInvalid: Entry(400, .info, "a wrong code; five end the link")
         case .identityLinkedElsewhere:
@@ -228,7 +230,7 @@ extension ReasonCode {
             Entry(
                 400, .info, "a code or refresh token is unknown, used, ended or another client's; see `detail`",
                 seen: "`invalid_grant`",
-                remedy: "nothing; if always, `redirect_uri` or PKCE differ between its two requests")
+                remedy: "nothing; if always, its two requests differ in `redirect_uri` or PKCE")
         }
     }
 }

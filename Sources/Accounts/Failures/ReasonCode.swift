@@ -72,7 +72,7 @@ package enum ReasonCode: String, Sendable, CaseIterable {
     case accountAlreadyLinked = "account-already-linked"
     case tokenRequired = "token_required"
 
-    // Programs that sign people in by OpenID Connect.
+    // Applications that sign people in by OpenID Connect.
     case openIDNotConfigured = "openid_not_configured"
     case openIDClientUnknown = "openid_client_unknown"
     case openIDErrorReturned = "openid_error_returned"
@@ -81,6 +81,6 @@ package enum ReasonCode: String, Sendable, CaseIterable {
     case openIDClientRefused = "openid_client_refused"
     case openIDGrantRefused = "openid_grant_refused"
 
-    /// Those that a sign-in can fail with before the person is looked up.
+    /// The codes with which a sign-in can fail before the person is looked up.
     package static let signIns = allCases.prefix { $0 != .userPending }
 }

@@ -34,11 +34,11 @@ package enum AuditActor: Hashable, Sendable {
     }
 }
 
-/// One line of the audit log. Its person is a keyed hash, found only with the sealing key and the person's id.
+/// One line of the audit log. `subject` is a keyed hash, found only with the sealing key and the person's id.
 package struct AuditEntry: Hashable, Sendable {
     package enum Kind: String, Sendable, CaseIterable {
         case signIn = "sign_in"
-        /// Of a person whom Apple has verified; all other refusals are only in the log.
+        /// For a person whom Apple has verified; all other refusals are only in the log.
         case signInRefused = "sign_in.refused"
         case sessionEnded = "session.ended"
         case userCreated = "user.created"
@@ -56,6 +56,8 @@ package struct AuditEntry: Hashable, Sendable {
         case userLinked = "user.linked"
         case userUpgraded = "user.upgraded"
         case consentRevoked = "consent.revoked"
+        /// `object` is the client's ID.
+        case accessEnded = "access.ended"
         case apiKeyCreated = "api_key.created"
         case apiKeyRevoked = "api_key.revoked"
         /// `object` is the client's ID.
@@ -64,7 +66,7 @@ package struct AuditEntry: Hashable, Sendable {
         case openIDClientDeleted = "openid_client.deleted"
         /// Our keys at Apple changed; `object` has their IDs.
         case appleKeyChanged = "apple_key.changed"
-        /// Of the visitors' listener; `object` is the SHA-256 of the certificate.
+        /// At the visitors' listener; `object` is the SHA-256 of the certificate.
         case certificateChanged = "certificate.changed"
         case sealingKeyChanged = "sealing_key.changed"
         case signingKeyMade = "signing_key.made"
@@ -97,13 +99,21 @@ package struct AuditEntry: Hashable, Sendable {
     package var network: String?
     /// For an operator: the operating system user who ran the command, or the user id at the operator's page.
     package var account: String?
+    /// Whom an operator's action was about, unless their account is deleted.
+    package var person: UserID?
+
+    /// Those that name their person when an operator did them.
+    static let namingPeople: Set<Kind> = [
+        .userApproved, .userEnabled, .userDisabled, .userChanged, .userViewed, .userExported, .sessionEnded,
+        .accessEnded,
+    ]
 
     package static let fields: [Field<AuditEntry>] = [
         Field("time") { .time($0.time) }, Field("type") { .code($0.kind.rawValue) },
         Field("actor") { .text($0.actor.rawValue) }, Field("account") { .text($0.account) },
         Field("apiKey") { .text($0.apiKey?.rawValue) }, Field("network") { .text($0.network) },
         Field("subject") { .text($0.subject.map(Hexadecimal.encode)) }, Field("reason") { .text($0.reason) },
-        Field("object") { .text($0.object) },
+        Field("object") { .text($0.object) }, Field("person") { .text($0.person?.rawValue) },
     ]
 }
 
@@ -130,12 +140,12 @@ package struct AuditFilter: Hashable, Sendable {
 extension StoreContext {
     private static let auditPurpose = SealingPurpose.other("audit-subject")
 
-    /// Under the current key: what is written.
+    /// Under the current key, for writing.
     fileprivate func auditSubject(of user: UserID) -> [UInt8] {
         Array(keyring.keyedHash(of: Array(user.rawValue.utf8), purpose: Self.auditPurpose).prefix(16))
     }
 
-    /// Under each key: what may have been written.
+    /// Under each key, for finding.
     func auditSubjects(of user: UserID) -> [[UInt8]] {
         keyring.keyedHashes(of: Array(user.rawValue.utf8), purpose: Self.auditPurpose).map { Array($0.prefix(16)) }
     }
@@ -152,11 +162,22 @@ extension Transaction {
         case .operatorPage(let user, let from): (account, network) = (user.rawValue, from)
         case .apple, .server: break
         }
+        let person = actor.kind == .operator && AuditEntry.namingPeople.contains(kind) ? user : nil
+        // A page that was read before a deletion may be recorded after it.
         try run(
             """
-            INSERT INTO audit (time, type, actor, subject, reason, object, api_key, network, account)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """, [now, kind, actor.kind, user.map(context.auditSubject(of:)), reason, object, apiKey, network, account])
+            INSERT INTO audit (time, type, actor, subject, reason, object, api_key, network, account, person)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT id FROM user WHERE id = ?))
+            """,
+            [
+                now, kind, actor.kind, user.map(context.auditSubject(of:)), reason, object, apiKey, network, account,
+                person,
+            ])
+    }
+
+    /// Lines about somebody whose account is deleted name them no longer.
+    func forgetAudited(_ user: UserID) throws {
+        try run("UPDATE audit SET person = NULL WHERE person = ?", [user])
     }
 
     /// The line for a journal entry, if it matters for security.
@@ -164,7 +185,7 @@ extension Transaction {
         switch kind {
         case .userCreated: try audit(.userCreated, user: user)
         case .sessionCreated: try audit(.signIn, user: user)
-        // A session that expired or was replaced by a new sign-in took nothing from anybody.
+        // A session that expired or was replaced by a new sign-in does not matter for security.
         case .sessionEnded where cause == .expired || cause == .replaced: return
         case .sessionEnded: try audit(.sessionEnded, user: user, reason: cause?.rawValue)
         case .consentRevoked: try audit(.consentRevoked, user: user)
@@ -173,10 +194,13 @@ extension Transaction {
         case .accountLinked: try audit(.userLinked, user: user)
         case .accountUpgraded: try audit(.userUpgraded, user: user)
         case .userUpdated:
-            // Those that affect access. The state has its own line.
-            let changed = fields.filter { ["groups", "externalID", "identities", "credentialState"].contains($0) }
+            // The fields that affect access. The state has its own line.
+            let access = ["groups", "externalID", "organizationID", "identities", "credentialState"]
+            let changed = fields.filter(access.contains)
             guard !changed.isEmpty else { return }
             try audit(.userChanged, user: user, object: changed.joined(separator: ","))
+        // With the application: `endAccess`.
+        case .accessEnded: return
         case .emailDisabled, .emailEnabled, .userPending: return
         }
     }

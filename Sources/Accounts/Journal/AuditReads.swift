@@ -3,7 +3,7 @@ import Storage
 
 extension Database {
     /// Lines of the audit log, newest first, before the `next` of the previous page. Times have no index, so the log is
-    /// read backwards a piece at a time.
+    /// read backwards in parts.
     package func auditLog(
         _ filter: AuditFilter, before: Int64?, limit: Int
     ) async throws(Failure) -> Page<AuditEntry, Int64> {
@@ -21,7 +21,7 @@ extension Database {
             let from = end - Self.scannedLines
             let page = try await auditLog(filter, before: end, from: from, limit: limit - found.count)
             found += page.items
-            // More in this piece; or perhaps in the next ones.
+            // More in this part, or perhaps in the next ones.
             if page.next != nil || found.count == limit {
                 return Page(items: found, next: page.next ?? (from > first ? found.last?.sequence : nil))
             }
@@ -44,12 +44,12 @@ extension Database {
 }
 
 extension AuditFilter {
-    /// Selects lines of the audit log, newest first. The last parameter, the page's own limit, is still missing.
+    /// Selects lines of the audit log, newest first. The caller adds the last parameter, the limit.
     func statement(
         before: Int64?, from: Int64?, limit: Int, _ context: StoreContext
     ) -> (sql: String, arguments: StatementArguments) {
         func select(_ conditions: Conditions) -> String {
-            "SELECT sequence, time, type, actor, subject, reason, object, api_key, network, account FROM audit "
+            "SELECT sequence, time, type, actor, subject, reason, object, api_key, network, account, person FROM audit "
                 + "\(conditions.clause) ORDER BY sequence DESC LIMIT ?"
         }
         let kinds = kinds.sorted { $0.rawValue < $1.rawValue }
@@ -59,7 +59,7 @@ extension AuditFilter {
         if let since { wanted.add("time >= ?", [since]) }
         if let until { wanted.add("time < ?", [until]) }
         if let user {
-            // A person has few.
+            // A person has few lines.
             wanted.add("subject", in: context.auditSubjects(of: user))
             wanted.add("type", in: kinds)
             return (select(wanted), wanted.arguments)
@@ -73,7 +73,7 @@ extension AuditFilter {
             let only = pieces.first ?? wanted
             return (select(only), only.arguments)
         }
-        // The index has each type in order: the newest of each, and of those the newest.
+        // The index has each type in order: read the newest of each type, then select the newest of those.
         var arguments = StatementArguments()
         for piece in pieces {
             arguments += piece.arguments
@@ -96,5 +96,6 @@ extension AuditEntry {
         apiKey = try row["api_key"]
         network = try row["network"]
         account = try row["account"]
+        person = try row["person"]
     }
 }

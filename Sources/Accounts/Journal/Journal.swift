@@ -1,7 +1,7 @@
 package import Coding
 import Storage
 
-/// One entry of the event journal: that something changed, and for whom; never the values.
+/// One entry of the event journal: what changed, and for whom; never the values.
 package struct JournalEntry: Hashable, Sendable {
     package enum Kind: String, Sendable, CaseIterable {
         case userCreated = "user.created"
@@ -17,8 +17,10 @@ package struct JournalEntry: Hashable, Sendable {
         case userTransferred = "user.transferred"
         /// Apple was linked to an account of the application.
         case accountLinked = "account.linked"
-        /// The same, to replace the account's password.
+        /// Apple was linked to replace the account's password.
         case accountUpgraded = "account.upgraded"
+        /// The person or an operator ended what an application holds of the person.
+        case accessEnded = "access.ended"
     }
 
     package var id: EventID
@@ -35,6 +37,8 @@ package struct JournalEntry: Hashable, Sendable {
     package var into: UserID?
     /// The link that was completed.
     package var link: LinkID?
+    /// The application whose access ended.
+    package var client: OpenIDClientID?
 }
 
 /// A reader's position in the journal.
@@ -52,13 +56,14 @@ extension Transaction {
     /// Writes a journal entry in its event's transaction, before the user's row (with the external ID) is deleted.
     func record(
         _ kind: JournalEntry.Kind, user: UserID, session: SessionID? = nil, cause: SessionEndCause? = nil,
-        fields: [String] = [], into: UserID? = nil, link: LinkID? = nil
+        fields: [String] = [], into: UserID? = nil, link: LinkID? = nil, client: OpenIDClientID? = nil
     ) throws {
         try run(
             """
-            INSERT INTO event (salt, type, time, user, session, cause, fields, into_user, link, external_id)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, (SELECT external_id FROM user WHERE id = ?4))
-            """, [context.identifiers.makeSalt(), kind, now, user, session, cause, TextList(fields), into, link])
+            INSERT INTO event (salt, type, time, user, session, cause, fields, into_user, link, client, external_id)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, (SELECT external_id FROM user WHERE id = ?4))
+            """,
+            [context.identifiers.makeSalt(), kind, now, user, session, cause, TextList(fields), into, link, client])
         try audit(kind, user: user, cause: cause, fields: fields)
     }
 }
@@ -66,7 +71,7 @@ extension Transaction {
 extension JournalEntry {
     static let columns = Accounts.columns(
         "e.sequence", "e.salt", "e.type", "e.time", "e.user", "e.session", "e.cause", "e.fields", "e.into_user",
-        "e.external_id", "e.link")
+        "e.external_id", "e.link", "e.client")
 
     init(_ row: Row) throws(StoreError) {
         id = EventID(sequence: try row["e.sequence"], salt: try row["e.salt"])
@@ -79,6 +84,7 @@ extension JournalEntry {
         fields = try row.texts("e.fields")
         into = try row["e.into_user"]
         link = try row["e.link"]
+        client = try row["e.client"]
     }
 }
 
@@ -119,7 +125,7 @@ extension Database {
     // For following the journal: entries in the order of commits, and the position after everything read, which advances even
     // when nothing matched.
     /// The last `limit` matching entries, and the journal's end. For types, which have no index, the journal is read
-    /// backwards a piece at a time.
+    /// backwards in parts.
     package func lastEvents(
         _ filter: JournalFilter, limit: Int
     ) async throws(Failure) -> (entries: [JournalEntry], end: Int64) {
@@ -160,7 +166,7 @@ extension Database {
         }
     }
 
-    /// Nil when it does not, or no longer, exist.
+    /// Nil when it does not exist, or no longer.
     package func position(of id: EventID) async throws(Failure) -> Int64? {
         try await read { snapshot in try snapshot.sequence(of: id) }
     }
@@ -192,12 +198,13 @@ extension Snapshot {
         return ChangePosition(number: try row.map { try $0["sequence"] } ?? 0, salt: try row.map { try $0["salt"] })
     }
 
-    /// What `caches` must forget because of the entries after `known`, our own included: evicting twice costs little.
+    /// The evictions from `caches` that the entries after `known` require, our own included: evicting twice costs
+    /// little.
     func changes(after known: ChangePosition, _ caches: SessionInvalidations) throws -> Changes {
         let last = try journalEnd()
         var changes = Changes(last)
         guard last != known else { return changes }
-        // Unread entries were deleted, or an older copy of the database took over: what changed is unknown.
+        // Unread entries were deleted, or an older copy of the database took over, so the changes are unknown.
         guard last.number > known.number, try holds(known) else {
             changes.erased = true
             changes.forget = { caches.append([.all]) }

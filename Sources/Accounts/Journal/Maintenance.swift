@@ -3,10 +3,11 @@ import Storage
 import Synchronization
 
 extension Database {
-    /// Deletes what has expired, in small transactions. Of the journal, only the beginning is deleted, up to what a webhook
-    /// endpoint waits for: an entry after one that stays (the clock was set back between them) waits for it, since a reader
-    /// takes a gap to mean that nothing happened.
-    /// - Parameter progress: called after each transaction with the number of rows deleted; what it throws ends the work.
+    /// Deletes what has expired, in small transactions. Of the journal, only the beginning is deleted, up to the first
+    /// entry that a webhook endpoint has not received, and never an entry after one that is kept (the clock may have
+    /// been set back between them), since readers rely on having no gaps.
+    /// - Parameter progress: called after each transaction with the number of rows deleted; an error it throws ends the
+    ///   work.
     package func maintain(
         at now: Timestamp, progress: (Int) throws(Failure) -> Void = { _ in }
     ) async throws(Failure) -> MaintenanceReport {
@@ -71,7 +72,8 @@ extension Database {
         return report
     }
 
-    /// Erases payloads of notifications that are kept longer. Each round reads only those that expired since the last.
+    /// Erases the payloads of notifications that are themselves kept longer. Each round reads only those that expired
+    /// since the last.
     private func erasePayloads(until cutoff: Timestamp, _ progress: (Int) throws(Failure) -> Void) async throws(Failure)
         -> Int
     {
@@ -107,9 +109,9 @@ extension Database {
         try await inPieces(progress: progress) { transaction, limit in try transaction.change(sql, [moment, limit]) }
     }
 
-    /// Changes many rows in small transactions, so that no other write waits long, and returns how many.
+    /// Changes many rows in small transactions, so that other writes do not wait long, and returns how many.
     /// - Parameters:
-    ///   - progress: called after each with the number of rows changed; what it throws ends the work.
+    ///   - progress: called after each with the number of rows changed; an error it throws ends the work.
     ///   - body: examines at most `limit` rows; returns how many, and how many of them it changed.
     func inPieces(
         at now: Timestamp? = nil, progress: (Int) throws(Failure) -> Void = { _ in },
@@ -177,7 +179,7 @@ package struct MaintenanceReport: Hashable, Sendable {
     package var exchanges = 0
     package var firstConsents = 0
     package var notifications = 0
-    /// Of notifications that are kept without them.
+    /// Payloads of notifications that are kept without them.
     package var payloads = 0
     package var events = 0
     package var revocations = 0

@@ -4,7 +4,7 @@ import Storage
 import Synchronization
 
 package enum APIScope: String, Sendable, CaseIterable {
-    /// Asking whose session a token is (RFC 7662).
+    /// Introspection of session tokens (RFC 7662).
     case introspect
     case usersRead = "users:read"
     /// External ids, groups and states; ending sessions.
@@ -15,13 +15,13 @@ package enum APIScope: String, Sendable, CaseIterable {
     case webhooksRead = "webhooks:read"
     /// Retries and test events.
     case webhooksWrite = "webhooks:write"
-    /// Programs that sign people in by OpenID Connect.
+    /// Applications that sign people in by OpenID Connect.
     case clientsRead = "clients:read"
-    /// Registering and deleting them, and making secrets.
+    /// Registering and deleting them, and creating secrets.
     case clientsWrite = "clients:write"
     /// Linking Apple identities to the application's accounts.
     case links
-    /// The same, even if the account is linked to another identity.
+    /// Linking even if the account is linked to another identity.
     case linksReplace = "links:replace"
 }
 
@@ -45,7 +45,7 @@ package struct APIKey: Hashable, Sendable {
 
     package func isExpired(at now: Timestamp) -> Bool { expiresAt.map { $0 <= now } ?? false }
 
-    /// - Parameter token: the secret, the one time it is shown.
+    /// - Parameter token: the secret, which is shown once.
     package static func fields(with token: APIKeyToken) -> [Field<APIKey>] {
         [Field("key") { _ in .code(token.reveal()) }] + fields
     }
@@ -59,7 +59,7 @@ package struct APIKey: Hashable, Sendable {
 }
 
 extension Database {
-    /// A new key, with its secret for the one time that it is shown. `name`: see `APIKey.accepts(name:)`.
+    /// A new key, with its secret, which is shown once. `name`: see `APIKey.accepts(name:)`.
     package func createAPIKey(
         named name: String, scopes: [APIScope], expiresAt end: Timestamp?, random: any RandomSource, at now: Timestamp
     ) async throws(Failure) -> (key: APIKey, token: APIKeyToken) {
@@ -111,7 +111,7 @@ extension Database {
 
     /// Writes `lastUsedAt`; callers call it at most once per key and minute.
     package func touchAPIKey(_ id: APIKeyID, at now: Timestamp) async throws(Failure) {
-        try await note(at: now) { transaction in
+        try await attemptWrite(at: now) { transaction in
             try transaction.run(
                 "UPDATE api_key SET last_used_at = ?1 WHERE id = ?2 AND (last_used_at IS NULL OR last_used_at < ?1)",
                 [now, id])

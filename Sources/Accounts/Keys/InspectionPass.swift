@@ -1,11 +1,11 @@
 package import Coding
 package import Crypto
 
-/// Proves that the sender of a request holds this server's sealing key: `bramley doctor` asks through the public
-/// address how its own requests arrive.
+/// Proves that the sender of a request holds this server's sealing key: `bramley doctor` asks, through the public
+/// address, how its requests arrive.
 ///
-/// Nothing is stored, and a pass grants nothing else. Somebody who copies one learns for a few minutes how their own
-/// requests arrive.
+/// Nothing is stored, and a pass grants nothing else. Somebody who copies one can for a few minutes ask the same about
+/// their own requests.
 package enum InspectionPass {
     /// Valid this long before and after its time, in seconds, since two machines' clocks may differ.
     package static let lifetime: Int64 = 300

@@ -3,7 +3,7 @@ package import Crypto
 import Storage
 
 extension Database {
-    /// Seals again under the current key what older keys have sealed: refresh tokens, including those waiting for
+    /// Reseals, under the current key, data that older keys have sealed: refresh tokens, including those waiting for
     /// revocation or a link, and the private keys for assertions. Works in small transactions while the server runs. A
     /// second run continues where the first stopped, because finished items need no more work.
     /// - Parameter progress: called before the first batch and after each.
@@ -50,7 +50,7 @@ extension Database {
             if !changes.isEmpty {
                 let replaced = try await replaceSealedTokens(changes)
                 report.tokens += replaced
-                // Tokens that changed since they were read were sealed by a running server, with the current key.
+                // Tokens that changed since they were read were sealed by the running server, with the current key.
                 report.current += changes.count - replaced
             }
             place = last.place
@@ -79,13 +79,15 @@ extension Database {
         }
     }
 
-    /// Until when older keys are needed for what is not resealed: what browsers hold, and the hashes of deleted people.
+    /// When older keys are no longer needed for data that is not resealed: browsers', and the hashes of deleted people and
+    /// of those in the audit log.
     private func previousKeysUntil(
         _ stamp: SealingKeyStamp, _ clock: any WallClock
     ) async throws(Failure) -> Timestamp {
-        let browsers = (stamp.since ?? clock.now()).adding(seconds: ResealReport.browserTime)
-        guard let deletion = try await lastDeletion(before: stamp.since) else { return browsers }
-        return max(browsers, deletion.adding(seconds: RetentionPolicy.revocations))
+        let since = stamp.since ?? clock.now()
+        let others = since.adding(seconds: max(ResealReport.browserTime, options.retention.audit))
+        guard let deletion = try await lastDeletion(before: stamp.since) else { return others }
+        return max(others, deletion.adding(seconds: RetentionPolicy.revocations))
     }
 }
 
@@ -105,7 +107,7 @@ extension SealingKeyring {
 package struct ResealReport: Hashable, Sendable {
     /// Tokens in one transaction; other writers wait for it.
     package static let batch = 200
-    /// How long a browser may send back what was sealed for it, in seconds: a sign-in in progress, or a kept name.
+    /// How long a browser may return data that was sealed for it, in seconds: a sign-in in progress, or a kept name.
     package static let browserTime = max(SignInConfiguration.maximumAttemptLifetime, KeptName.lifetime)
 
     /// The key that now seals.
@@ -113,7 +115,7 @@ package struct ResealReport: Hashable, Sendable {
     /// Resealed refresh tokens, including queued ones.
     package var tokens = 0
     package var signingKeys = 0
-    /// Refresh tokens that already were under this key.
+    /// Refresh tokens that were already sealed under this key.
     package var current = 0
     /// Tokens and keys that could not be opened, by the ID of the key that sealed them. They are left as they are.
     package var unreadable: [String: Int] = [:]
@@ -121,4 +123,9 @@ package struct ResealReport: Hashable, Sendable {
     package var isComplete = false
     /// Keep the previous keys listed until then; nil when none is listed.
     package var previousKeysUntil: Timestamp?
+
+    /// Whether this run found nothing under the previous keys, and nobody can bring anything that needs them.
+    package func isOver(at now: Timestamp) -> Bool {
+        isComplete && unreadable.isEmpty && tokens + signingKeys == 0 && previousKeysUntil.map { $0 <= now } ?? false
+    }
 }

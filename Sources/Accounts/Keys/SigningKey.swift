@@ -4,7 +4,7 @@ import Storage
 
 /// An audience of assertions, and the algorithm that signs them.
 package struct AssertionAudience: Hashable, Sendable {
-    /// `aud`, and the name by which clients ask for it.
+    /// `aud`, and the name by which clients request it.
     package var name: String
     package var algorithm: SigningAlgorithm
 
@@ -29,9 +29,9 @@ package struct SigningKeyRecord: Hashable, Sendable {
     package var publicHalf: PublicHalf
     /// The private key, sealed to `keyID`; nil once another key signs.
     package var sealedPrivateKey: [UInt8]?
-    /// Published from then on.
+    /// When it is first published.
     package var createdAt: Timestamp
-    /// Signs from then on, until its successor does.
+    /// When it begins to sign; its successor's `signsFrom` ends that.
     package var signsFrom: Timestamp
 
     package var algorithm: SigningAlgorithm {
@@ -55,7 +55,7 @@ package struct SigningKeyRecord: Hashable, Sendable {
     }
 }
 
-// Makes keys, seals their private keys and opens them again.
+// Creates keys, seals their private keys and opens them again.
 extension SealingKeyring {
     /// Makes a key; the caller decides when it signs. RSA takes a tenth of a second.
     func makeSigningKey(_ algorithm: SigningAlgorithm, at now: Timestamp) throws(KeyError) -> SigningKeyRecord {

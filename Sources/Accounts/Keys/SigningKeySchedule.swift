@@ -36,7 +36,7 @@ package struct SigningKeySchedule: Hashable, Sendable {
         Self.ordered(keys).filter { key in publishedUntil(key, among: keys).map { now < $0 } ?? true }
     }
 
-    /// Those that verify what they have signed, oldest first: the key set, and for `verification` retired RSA keys.
+    /// The keys that may still verify, oldest first: the key set, and for `verification` retired RSA keys.
     package func verifying(_ keys: [SigningKeyRecord], at now: Timestamp) -> [SigningKeyRecord] {
         Self.ordered(keys).filter { key in
             guard let successor = successor(of: key, among: keys) else { return true }
@@ -56,7 +56,7 @@ package struct SigningKeySchedule: Hashable, Sendable {
         return candidates.last { $0.signsFrom <= now } ?? candidates.first
     }
 
-    /// The keys there should be at `now`: without expired ones and without private keys that no longer sign, with the
+    /// The keys that should exist at `now`: without expired ones and without private keys that no longer sign, with the
     /// next one made in time, and one that signs at once where there is none.
     /// - Parameter spare: a new key, used if one is needed; with nil none is added.
     package func renewed(

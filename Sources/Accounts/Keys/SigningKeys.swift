@@ -74,7 +74,7 @@ package final class SigningKeys: Sendable {
             try await step()
             if let signer = state.withLock({ signer(algorithm, $0, at: now) }) { return signer }
         }
-        throw Failure(.unavailable, "no signing key after one was made")
+        throw Failure(.unavailable, "no signing key after one was created")
     }
 
     /// The public key set (RFC 7517 §5) at `now`; nil when nothing is signed. While the store fails, the last known one: a
@@ -103,7 +103,7 @@ package final class SigningKeys: Sendable {
 
     /// An RSA key, by its ID, to verify what one of ours has signed: published, or retired not too long ago.
     package func publicKey(_ keyID: String, at now: Timestamp) async throws(Failure) -> RSAPublicKey? {
-        // Makes no key: without one, nothing of ours can be verified.
+        // Creates no key: without one, nothing was signed that could be verified.
         if !state.withLock({ $0.isTrusted(at: now) }) { try await refresh() }
         let keys = state.withLock { schedule.verifying($0.records(.rs256), at: now) }
         guard case .rsa(let modulus, let exponent)? = keys.first(where: { $0.keyID.isExactly(keyID) })?.publicHalf
@@ -120,7 +120,7 @@ package final class SigningKeys: Sendable {
 
     // MARK: Maintenance
 
-    /// Those that audiences use, and RS256 once an OpenID Connect client is registered.
+    /// The algorithms that audiences use, and RS256 once an OpenID Connect client is registered.
     package func algorithmsInUse() async throws(Failure) -> [SigningAlgorithm] {
         guard !algorithms.contains(.rs256), try await database.needsOpenIDKeys() else { return algorithms }
         return algorithms + [.rs256]
@@ -215,11 +215,11 @@ package final class SigningKeys: Sendable {
         }
         switch made {
         case .success(let record): return record
-        case .failure(let error): throw Failure(.unavailable, "a signing key cannot be made: \(error)")
+        case .failure(let error): throw Failure(.unavailable, "a signing key cannot be created: \(error)")
         }
     }
 
-    /// One read of the store: its number, and the time before it began. It may lack anything written later.
+    /// One read of the store: its number, and the time before it began; later writes may be missing.
     private typealias Refresh = (number: UInt64, time: Timestamp)
 
     private func beginRefresh() -> Refresh {
@@ -244,7 +244,7 @@ package final class SigningKeys: Sendable {
         }
         state.withLock { state in
             guard refresh.number > state.refreshAdopted else { return }
-            // These are the same keys as before, but another refresh has changed them since; the next one decides.
+            // The keys are unchanged, but another refresh has been adopted since; the next one decides.
             if opened == nil, state.records != records { return }
             state.refreshAdopted = refresh.number
             state.refreshedAt = refresh.time

@@ -55,7 +55,7 @@ final class LeaseHold: Sendable {
         try? await database.releaseLease(job, holder: holder)
     }
 
-    /// Runs what `round` finds, each piece in its own task, until `pause` returns false and running pieces are done.
+    /// Runs the pieces that `round` returns, each in its own task, until `pause` returns false and all have ended.
     /// Then releases the lease.
     /// - Parameter round: returns what may begin now, and whether to ask again at once. Called after each pause and
     ///   whenever a piece finishes, so that work queued behind it does not wait.
@@ -84,7 +84,7 @@ final class LeaseHold: Sendable {
     }
 }
 
-/// Pauses work after the store failed: what cannot be recorded would otherwise be repeated at once.
+/// Pauses work after the store failed: work that cannot be recorded would otherwise be repeated at once.
 final class StoreRest: Sendable {
     /// Milliseconds.
     private static let length: Int64 = 5_000

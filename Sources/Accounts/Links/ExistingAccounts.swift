@@ -2,7 +2,7 @@ package import Coding
 package import Crypto
 import Storage
 
-/// An unknown person who is asked whether they have an account, as the page shows them.
+/// An unknown person who is asked whether they have an account, as shown on the page.
 package struct WaitingPerson: Hashable, Sendable {
     package var id: WaitingID
     /// Given with this consent.
@@ -50,7 +50,7 @@ extension SignIn {
         guard let id = link.waiting else { return nil }
         do throws(Failure) {
             let (waiting, browser) = try await waiting(id, binding)
-            // Another link has taken it, even if that one failed: Apple's button remains.
+            // Another link has used it, even if that one failed: the page shows Apple's button.
             guard waiting.link == nil || waiting.link == link.id else { return nil }
             try requireOpened(link, in: browser)
             return person(waiting)
@@ -98,7 +98,7 @@ extension SignIn {
     }
 
     /// For a person who has an account: the ticket they bring to `login.passwordURL`. `.linkUnknown` in another browser
-    /// than the identity's, `.linkExpired` when too late.
+    /// than the identity's, `.linkExpired` after its time.
     package func ticket(ofWaiting id: WaitingID, binding: BindingCookie) async throws(Failure) -> LinkTicket {
         let (waiting, _, browser) = try await openWaiting(id, binding)
         guard let ticket = tickets(of: id, in: browser).first(where: { $0.hash == waiting.ticketHash })
@@ -208,7 +208,7 @@ extension Database {
 }
 
 extension Snapshot {
-    /// - Parameter condition: selects one.
+    /// - Parameter condition: selects one identity.
     fileprivate func waiting(_ condition: String, _ arguments: StatementArguments) throws -> WaitingIdentity? {
         let row = try firstRow(
             """

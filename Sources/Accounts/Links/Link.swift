@@ -61,13 +61,13 @@ package struct Link: Hashable, Sendable {
     package var addressHash: Digest256?
     /// The application's account. Nil after the link has failed.
     package var externalID: String?
-    /// The application's name of the account, for the page.
+    /// The application's name for the account, for the page.
     package var displayName: String?
     /// Where the browser brings the code; a `ReturnTarget.location`, validated again when used.
     package var returnTo: String?
     /// Whether the external ID may be taken from another user.
     package var mayReplace = false
-    /// For an app; browsers use that of their attempt.
+    /// For an app; browsers use the nonce of their attempt.
     package var nonce: String
     package var createdAt: Timestamp
     package var expiresAt: Timestamp
@@ -102,7 +102,7 @@ extension Link {
         address_hash, api_key
         """
 
-    /// What names a person in a link that has failed.
+    /// Erases the columns of a failed link that identify a person.
     static let erasure = """
         external_id = NULL, display_name = NULL, sealed_identity = NULL, team = NULL, subject = NULL
         """
@@ -134,7 +134,7 @@ extension Link {
         subject = try row["subject"]
     }
 
-    /// Ids and times, no account.
+    /// IDs and times, without the account.
     package static let fields: [Field<Link>] = [
         Field("id") { .code($0.id.rawValue) }, Field("kind") { .text($0.kind.rawValue) },
         Field("state") { .text($0.state.rawValue) }, Field("user") { .code($0.user?.rawValue) },
@@ -163,7 +163,7 @@ extension Transaction {
             ])
     }
 
-    /// Ends a link that was not completed, and erases what names a person in it.
+    /// Ends a link that was not completed, and erases the data that identifies a person.
     func failLink(_ id: LinkID, _ failure: String) throws {
         try run(
             "UPDATE account_link SET state = 'failed', failure = ?, ended_at = ?, \(Link.erasure) WHERE id = ?",
@@ -180,13 +180,13 @@ extension Transaction {
         try record(kind == .upgrade ? .accountUpgraded : .accountLinked, user: user, link: id)
     }
 
-    /// Completes what an earlier version had committed before an application dropped its password.
+    /// Completes links that an earlier version had committed but not finished.
     func finishConvertingLinks() throws {
         let links = try rows("SELECT id, kind, user FROM account_link WHERE state = 'converting' AND user IS NOT NULL")
         for link in links { try finishLink(try link["id"], try link["kind"], user: try link["user"]) }
     }
 
-    /// Erases this identity's uncommitted links and, when all of it ends, what waits. Others end with their user.
+    /// Erases this identity's uncommitted links and, without `end`, its waiting identity. Others end with their user.
     func forgetLinks(of subject: AppleSubject, team: TeamID, before end: Timestamp?) throws {
         try run(
             """

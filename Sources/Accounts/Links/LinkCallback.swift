@@ -43,7 +43,7 @@ extension SignIn {
             // Sealed by a key that is no longer in the ring.
             throw try await fail(link, "unreadable", at: now)
         }
-        // The application vouches for its user. A link makes no session, so this token is never used.
+        // The application vouches for its user. A link creates no session, so this token is never used.
         let record = record(
             of: identity.identity, attempt: identity.attempt, kind: identity.kind,
             token: .made(SessionToken.make(random: random).hash), device: identity.device, policy: .open)

@@ -100,14 +100,14 @@ extension Database {
         }
     }
 
-    /// Applies `LinkRule`, sets the external ID, creates the user if necessary, stores what a sign-in with `record`
-    /// would, except its session, and writes the event.
+    /// Applies `LinkRule`, sets the external ID, creates the user if necessary, stores the same as a sign-in with
+    /// `record`, except a session, and writes the event.
     package func commitLink(_ id: LinkID, _ record: SignInRecord) async throws(Failure) -> LinkCommitResult {
         try await write(at: record.now) { transaction in try transaction.commit(id, record) }
     }
 }
 
-// What a link does to users.
+// A link's changes to users.
 extension Transaction {
     func commit(_ id: LinkID, _ record: SignInRecord) throws -> LinkCommitResult {
         guard let link = try storedLink(id) else { return .unknown }

@@ -6,7 +6,7 @@ struct LinkedIdentity: Sendable {
     var identity: VerifiedIdentity
     /// Given with this consent; for a page.
     var name: PersonName?
-    /// What a session made from it would use up and replace.
+    /// The attempt that a session made from it would use up.
     var attempt: SignInAttempt
     var kind: SessionKind
     var device: Device
@@ -15,7 +15,7 @@ struct LinkedIdentity: Sendable {
 
     static let purpose = SealingPurpose.other("linked-identity")
 
-    /// It is sealed for one link, or for one person's answer, only.
+    /// It is sealed only for one link, or one waiting person.
     static func context(of id: ID<some Identified>) -> [UInt8] { Array(id.rawValue.utf8) }
 
     func seal(for id: ID<some Identified>, with keyring: SealingKeyring) -> [UInt8] {
@@ -47,6 +47,7 @@ extension LinkedIdentity {
         }
         writer.member("realUserStatus", claims.realUserStatus?.rawValue)
         writer.member("transferSubject", claims.transferSubject)
+        writer.member("organizationID", claims.organizationID)
         writer.member("refreshToken", identity.refreshToken?.value)
         writer.member("given", name?.given)
         writer.member("family", name?.family)
@@ -83,7 +84,7 @@ extension LinkedIdentity {
         let claims = IdentityClaims(
             issuer: issuer, clientID: ClientID(client), subject: AppleSubject(subject), issuedAt: issuedAt,
             email: email, realUserStatus: text("realUserStatus").flatMap(RealUserStatus.init),
-            transferSubject: text("transferSubject"))
+            transferSubject: text("transferSubject"), organizationID: text("organizationID"))
         identity = VerifiedIdentity(claims: claims, refreshToken: text("refreshToken").map { RefreshToken($0) })
         let name = PersonName(given: text("given"), family: text("family"))
         self.name = name.isEmpty ? nil : name

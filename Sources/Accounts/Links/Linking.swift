@@ -152,7 +152,7 @@ extension SignIn {
         throw Failure(.wrongBrowser)
     }
 
-    /// Authorizes with what an app brought, unless this very request did before.
+    /// Authorizes with an app's request, unless the same request did before.
     func authorize(_ link: Link, _ request: NativeSignInRequest, device: Device) async throws(Failure) -> Link {
         // Read it again: an identical request may have ended since the caller read the link.
         guard let link = try await database.link(link.id) else { throw Failure(.linkUnknown) }
@@ -198,7 +198,7 @@ extension SignIn {
         return ours
     }
 
-    /// The link when this very request authorized it before; nil while it waits.
+    /// The link, if this same request authorized it before; nil while it waits.
     func authorized(_ link: Link, by request: Digest256) throws(Failure) -> Link? {
         switch link.state {
         case .failed: throw Failure(ofLink: link.failure)

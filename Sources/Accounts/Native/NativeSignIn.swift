@@ -3,7 +3,7 @@ import Crypto
 import Logging
 import Storage
 
-/// What an app sends to sign somebody in, or for a link: parsed and bounded, not yet trusted.
+/// An app's request to sign somebody in, or for a link: parsed and bounded, not yet trusted.
 package struct NativeSignInRequest: Sendable {
     package var identityToken: String
     package var authorizationCode: String
@@ -38,7 +38,7 @@ package enum NativeSignInOutcome: Sendable {
     case failed(Failure)
 }
 
-// Sign-in from an app on Apple's platforms. What browsers and apps have in common is in AppleAnswer.
+// Sign-in from an app on Apple's platforms. AppleAnswer has the steps that browsers and apps share.
 extension SignIn {
     /// A new challenge: a nonce that an app gets before Apple's sheet, and returns with Apple's answer. It seals its time
     /// and 128 random bits, under the key of the hour of issue. Nothing is stored; many may be open at once.

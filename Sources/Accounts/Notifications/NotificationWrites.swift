@@ -28,7 +28,7 @@ extension Database {
 
 struct NotificationChange {
     var outcome: NotificationOutcome
-    /// The person is, or was, deleted: neither payload nor subject is stored.
+    /// Whether the person is, or was, deleted: neither payload nor subject is stored.
     var erases = false
 }
 
@@ -75,7 +75,8 @@ extension Transaction {
         return change
     }
 
-    /// About a person without a user: an unfinished sign-in, or someone deleted here, of whom reports are not stored.
+    /// Applies a notification about a person without a user: an unfinished sign-in, or someone deleted here, about whom
+    /// reports are not stored.
     private func applyToStranger(
         _ notification: AppleNotification, _ name: AppleSubject, team: TeamID
     ) throws -> NotificationChange {
@@ -133,7 +134,7 @@ extension Transaction {
         }
     }
 
-    /// With the last identity the person is deleted; otherwise they lose one way to sign in.
+    /// With the last identity the person is deleted; otherwise they lose one identity.
     private func recordDeletion(of user: UserID, isLast: Bool, fields: [String] = []) throws {
         if isLast {
             try record(.accountDeleted, user: user)
@@ -158,6 +159,7 @@ extension Transaction {
             try recordDeletion(of: id, isLast: false, fields: before.changedFields(comparedWith: after))
         } else {
             try recordDeletion(of: id, isLast: true)
+            try forgetAudited(id)
             try run("DELETE FROM user WHERE id = ?", [id])
         }
     }

@@ -1,7 +1,7 @@
 package import Coding
 import Crypto
 
-/// An authorization request (OIDC Core §3.1.2.1) as parsed: nothing in it is believed yet.
+/// An authorization request (OIDC Core §3.1.2.1) as parsed: nothing in it is trusted yet.
 package struct AuthorizeRequest: Sendable {
     fileprivate let fields: [FormField]
 
@@ -17,7 +17,7 @@ package struct AuthorizeRequest: Sendable {
     /// Whether Apple's page was cancelled: the sign-in led back here (`ReturnTarget.cancelled`).
     package var isCancelled: Bool { self["error"] == "user_cancelled_authorize" }
 
-    /// Where answers may go, with a proven redirect URI; otherwise nil, for a page of ours (RFC 6749 §3.1.2.4).
+    /// The address for answers, with a proven redirect URI; otherwise nil, for a page of ours (RFC 6749 §3.1.2.4).
     package func answerAddress(of client: OpenIDClient) -> AnswerAddress? {
         guard !fields.isRepeated("redirect_uri"), let uri = self["redirect_uri"], client.accepts(redirectURI: uri)
         else { return nil }
@@ -29,7 +29,7 @@ package struct AuthorizeRequest: Sendable {
     /// As sent, not proven.
     package var redirectURI: String? { self["redirect_uri"] }
 
-    /// Whether nothing may be shown; the request need not be valid.
+    /// Whether no page may be shown; the request need not be valid.
     package var wantsNoPage: Bool { self["prompt"] == "none" }
 }
 
@@ -64,7 +64,7 @@ package struct AnswerAddress: Hashable, Sendable {
     }
 }
 
-/// `prompt`, as far as it matters: a registered client needs no consent.
+/// `prompt`, as far as it matters: an operator registered the client, so `consent` asks nothing more.
 package enum AuthorizePrompt: Hashable, Sendable {
     case none
     case login
@@ -113,7 +113,7 @@ package struct ValidatedAuthorizeRequest: Sendable {
         mark = request[Self.markName]
     }
 
-    /// Those that must not be repeated. Others are ignored.
+    /// The parameters that must not be repeated. Others are ignored.
     private static let names = [
         "response_type", "response_mode", "client_id", "redirect_uri", "scope", "state", "nonce", "code_challenge",
         "code_challenge_method", "prompt", "max_age", "id_token_hint", "request", "request_uri", "display",
@@ -182,10 +182,11 @@ package struct ValidatedAuthorizeRequest: Sendable {
     var digest: Digest256 { SHA256.hash(utf8: query(mark: "")) }
 }
 
-/// Sealed into a request that leaves for Apple: which sign-in answers it. `prompt=login` would otherwise repeat.
+/// Sealed into a request before the person goes to Apple, to recognise the sign-in that answers it. Otherwise
+/// `prompt=login` would repeat.
 struct AuthorizeMark: Hashable, Sendable {
     var begunAt: Timestamp
-    /// Of the `id_token_hint`; nil for anyone.
+    /// The person of the `id_token_hint`; nil for anyone.
     var subject: UserID?
 
     static let maximumLength = 512

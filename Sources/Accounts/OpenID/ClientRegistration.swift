@@ -55,7 +55,7 @@ package struct ClientRegistration: Hashable, Sendable {
             switch member.name {
             case "clientID":
                 guard member.value.stringValue?.isExactly(id.rawValue) == true else {
-                    throw Failure(.invalidRequest, "clientID is another one")
+                    throw Failure(.invalidRequest, "clientID differs from the address's")
                 }
             case "name": name = try Self.text(member)
             case "public": isPublic = try Self.flag(member)
@@ -106,11 +106,11 @@ package struct ClientRegistration: Hashable, Sendable {
     }
 }
 
-/// The source of a client's description: it decides what an address may reach.
+/// The source of a client's description, which decides whether addresses may be internal.
 package enum ClientAuthor: Sendable {
     /// A command or its file.
     case command
-    /// The operator's page, whose form repeats what it showed.
+    /// The operator's page, whose form returns the values it showed.
     case page
     case api
 }

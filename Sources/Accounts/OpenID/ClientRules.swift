@@ -1,49 +1,49 @@
 import Coding
 
-/// What may be registered. Each answer is nil, or why not.
+/// Rules for clients. Each `refusal` is nil, or why the value is not accepted.
 package enum ClientRules {
     /// Bytes of a redirect URI, and of a display name.
     package static let uriLimit = 1_000
     package static let nameLimit = 100
-    /// Of each list.
+    /// The most entries of each list.
     package static let listLimit = 50
 
     /// For applications on the visitor's own machine (RFC 8252 §7.3, §8.3).
     static let loopbackHosts = ["127.0.0.1", "[::1]", "localhost"]
 
     /// A redirect URI: https; http on a loopback host; for a public client also its own reversed-domain scheme
-    /// (RFC 8252 §7.1). The same for where a visitor returns after signing out.
+    /// (RFC 8252 §7.1). The same rules apply to addresses after signing out.
     package static func refusal(ofRedirectURI text: String, isPublic: Bool) -> String? {
         if let problem = refusal(ofURI: text) { return problem }
         if let url = AbsoluteURL(text) { return refusal(of: url) }
         guard let scheme = scheme(of: text) else { return "it is not an absolute URI" }
         guard isPublic else { return "its scheme is not https; only a public client may use its own scheme" }
         guard scheme.contains(".") else {
-            return "its own scheme must be a reversed domain, such as com.example.app:/callback"
+            return "its scheme must be a reversed domain, such as com.example.app:/callback"
         }
         return nil
     }
 
     package static func refusal(ofName text: String) -> String? {
         PlainLine.acceptsName(text, maximum: nameLimit)
-            ? nil : "a name has 1 to \(nameLimit) bytes, no control characters and no space at either end"
+            ? nil : "1 to \(nameLimit) bytes, without control characters or a space at either end"
     }
 
     static func refusal(ofGroup text: String) -> String? {
         UserLimits.accepts(group: text)
             ? nil
-            : "a group has 1 to \(UserLimits.groupName) bytes, no commas, no control characters and no space at either end"
+            : "1 to \(UserLimits.groupName) bytes, without commas, control characters or a space at either end"
     }
 
     private static func refusal(ofURI text: String) -> String? {
         if text.utf8.count > uriLimit { return "it is longer than \(uriLimit) bytes" }
         // RFC 3986 §2: no other byte may be in a URI. A backslash would be read as a slash.
         guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !#"<>"\^`{|}"#.utf8.contains($0) }) else {
-            return "it has a character that no URI may have"
+            return "it has a character that is not allowed in a URI"
         }
         // RFC 3986 allows a comma, but two addresses in one are a list.
         if let rest = text.firstIndex(of: ",").map({ text[text.index(after: $0)...] }), rest.contains("://") {
-            return "it holds two addresses; give each by itself"
+            return "it contains two addresses; give each separately"
         }
         // RFC 6749 §3.1.2.
         return text.contains("#") ? "it has a fragment" : nil
@@ -51,7 +51,7 @@ package enum ClientRules {
 
     private static func refusal(of url: AbsoluteURL) -> String? {
         guard url.hasPlainAuthority, let (host, port) = url.hostAndPort else {
-            return "its host is not plain: no user, no escapes, no wildcards"
+            return "its host must be plain, without user, escapes or wildcards"
         }
         if let port, UInt16(port) ?? 0 == 0 { return "its port is not a number" }
         if !url.isSecure, !loopbackHosts.contains(host.lowercased()) {
@@ -91,9 +91,9 @@ extension OpenIDClient {
         }
         add("name", name, ClientRules.refusal(ofName: name))
         if audiences.contains(where: { $0.isExactly(id.rawValue) }) {
-            add("client ID", id.rawValue, "it is an audience of assertions (assertion.audience)")
+            add("client ID", id.rawValue, "it is also in assertion.audience")
         }
-        if redirectURIs.isEmpty { add("redirect URI", nil, "there is none") }
+        if redirectURIs.isEmpty { add("redirect URI", nil, "at least one is required") }
         for (subject, uris) in [("redirect URI", redirectURIs), ("logout URI", logoutURIs)] {
             for uri in uris { add(subject, uri, ClientRules.refusal(ofRedirectURI: uri, isPublic: isPublic)) }
         }
@@ -109,8 +109,8 @@ extension OpenIDClient {
         return problems
     }
 
-    /// Whether an answer may go there: the same, byte by byte (RFC 9700 §4.1.3). Only the loopback port of a public
-    /// client is free (RFC 8252 §7.3).
+    /// Whether an answer may go there: it must be registered, byte by byte (RFC 9700 §4.1.3). Only the loopback port of
+    /// a public client is free (RFC 8252 §7.3).
     func accepts(redirectURI: String) -> Bool {
         if redirectURIs.contains(where: { $0.isExactly(redirectURI) }) { return true }
         guard isPublic, let asked = Self.withoutLoopbackPort(redirectURI) else { return false }

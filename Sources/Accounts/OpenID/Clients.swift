@@ -10,14 +10,14 @@ package enum ClientOutcome: Sendable {
     case taken
     /// Nothing was written.
     case invalid([ClientProblem])
-    /// It is public.
+    /// The client is public.
     case withoutSecret
 }
 
 /// Operations on clients. Each is one transaction with its line in the audit log.
 package struct Clients: Sendable {
     package let database: Database
-    /// Of assertions: no client may have such a name.
+    /// The audiences of assertions, which no client may have as its ID.
     private let audiences: [String]
     private let random: any RandomSource
     /// Whether an API key may set this address.
@@ -40,7 +40,7 @@ package struct Clients: Sendable {
             problems.append(
                 ClientProblem(
                     subject: "back-channel logout URI",
-                    reason: "by the API, only https to a public address; others are for an operator"))
+                    reason: "the API accepts only https at a public address; an operator can register others"))
         }
         return problems
     }
@@ -92,7 +92,7 @@ package struct Clients: Sendable {
         }
     }
 
-    /// Ends its grants with it. Nil when there is none.
+    /// Deletes the client and its grants. Nil when there is none.
     package func delete(_ id: OpenIDClientID, at now: Timestamp) async throws(Failure) -> OpenIDClient? {
         try await database.write(at: now) { transaction in
             let client = try transaction.openIDClient(id)

@@ -37,7 +37,7 @@ package struct Grant: Hashable, Sendable {
     /// The refresh token, which each use replaces (RFC 9700 §4.14.2).
     package struct Refresh: Hashable, Sendable {
         package var hash: Digest256
-        /// The one before, and when it was used; nil before the first use.
+        /// The previous token, and when it was used; nil before the first use.
         package var former: Digest256?
         package var usedAt: Timestamp?
     }
@@ -45,7 +45,7 @@ package struct Grant: Hashable, Sendable {
     package var id: ID
     package var client: OpenIDClientID
     package var user: UserID
-    /// The session in which it was given; `sid`.
+    /// The session in which it was granted; `sid`.
     package var session: SessionID
     package var redirectURI: String
     package var scopes: [OpenIDScope]
@@ -57,7 +57,7 @@ package struct Grant: Hashable, Sendable {
     package var code: Token
     package var isCodeUsed: Bool = false
     package var access: Access?
-    /// The one before a refresh, for calls in flight.
+    /// The access token before a refresh, for calls in flight.
     package var formerAccess: Access?
     package var refresh: Refresh?
     /// When all of it has expired: the code, the access token, or an unused refresh token.
@@ -71,12 +71,12 @@ package struct HeldGrant: Hashable, Sendable {
     package var userUpdatedAt: Timestamp
     /// When its session ends unless it is used before; nil when it has ended.
     package var sessionEnd: Timestamp?
-    /// What its client may request now, and who may use it.
+    /// The scopes its client may request now, and the groups that may use it.
     package var clientScopes: [OpenIDScope]
     package var clientGroups: [String]
 
-    /// Whether the person may sign in and use the client: nothing outlives that right.
-    var isAdmitted: Bool { user.state == .active && OpenIDClient.admits(clientGroups, groups: user.groups) }
+    /// Whether the person may sign in and use the client; all tokens end with that right.
+    var isAdmitted: Bool { user.state == .active && OpenIDClient.admits(clientGroups, groups: user.memberships) }
 
     /// Whether it has a refresh token that its client may still use.
     var mayRefresh: Bool { grant.refresh != nil && clientScopes.contains(.offlineAccess) }
@@ -84,7 +84,7 @@ package struct HeldGrant: Hashable, Sendable {
     /// Whether its tokens may still be used: a refresh token outlives its session (OIDC Core §11).
     var isLive: Bool { isAdmitted && (sessionEnd != nil || mayRefresh) }
 
-    /// Those that the client may still request.
+    /// The scopes that the client may still request.
     func allowed(_ scopes: [OpenIDScope]) -> [OpenIDScope] { scopes.filter(clientScopes.contains) }
 }
 

@@ -13,7 +13,7 @@ struct IDTokens: Sendable {
     let issuer: String
     let keys: SigningKeys
 
-    /// `isFirst`: from the code, so it carries the nonce (OIDC Core §12.2). `access` goes with it, for `at_hash`.
+    /// `isFirst`: from the code, so it carries the nonce (OIDC Core §12.2). `access` is issued with it, for `at_hash`.
     func make(
         of held: HeldGrant, access: GrantedAccessToken, isFirst: Bool, at now: Timestamp
     ) async throws(Failure) -> String {
@@ -71,7 +71,7 @@ extension HeldGrant {
             claims["email"] = .string(email.address)
             claims["email_verified"] = .bool(email.isVerified)
         }
-        if scopes.contains(.groups) { claims["groups"] = .texts(user.groups) }
+        if scopes.contains(.groups) { claims["groups"] = .texts(user.memberships) }
         if scopes.contains(.apple) {
             claims["apple_sub"] = .string(user.appleSubject.rawValue)
             claims["is_private_email"] = user.email.map { .bool($0.isPrivate) }

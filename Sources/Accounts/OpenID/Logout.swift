@@ -119,7 +119,7 @@ extension Transaction {
         try run("DELETE FROM openid_participant WHERE session = ?", [session])
     }
 
-    /// Queues the end of all that a person has at a client, the last journal entry written.
+    /// Queues the end of a person's grants at a client, the last journal entry written.
     func queueLogout(of client: OpenIDClientID) throws {
         try run(
             """

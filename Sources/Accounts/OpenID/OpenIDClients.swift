@@ -25,7 +25,7 @@ package enum OpenIDScope: String, Sendable, CaseIterable {
     /// Refresh tokens, which outlive the session.
     case offlineAccess = "offline_access"
 
-    /// Of a client registered without scopes.
+    /// The scopes of a client registered without any.
     package static let usual: [OpenIDScope] = [.openid, .profile, .email, .groups]
 
     /// The known ones of a space-separated list, in the order above, each once (OIDC Core §3.1.2.1).
@@ -38,7 +38,7 @@ package enum OpenIDScope: String, Sendable, CaseIterable {
     package static func text(_ scopes: [OpenIDScope]) -> String { scopes.map(\.rawValue).joined(separator: " ") }
 }
 
-/// A client's secret, `bcs_…`: `reveal()` is for the one time it is shown.
+/// A client's secret, `bcs_…`, which is shown once, by `reveal()`.
 package struct OpenIDClientSecret: SecretToken {
     package static var prefix: String { "bcs_" }
     package let text: String
@@ -73,23 +73,23 @@ package struct OpenIDClient: Hashable, Sendable {
     package var logoutURIs: [String] = []
     /// `backchannel_logout_uri` (Back-Channel Logout §2.2).
     package var backChannelLogoutURI: String?
-    /// Whether that address came by the API, and must therefore be public (`nameBackChannel`).
+    /// Whether that address was registered through the API, and must therefore be public (`nameBackChannel`).
     package var backChannelPublicOnly = false
     package var scopes = OpenIDScope.usual
-    /// Its users are members of one of these; empty admits everyone.
+    /// The groups whose members may use it; empty admits everyone.
     package var groups: [String] = []
     /// Whether it must send a code challenge. Public clients must anyway.
     package var requiresPKCE = false
     package var createdAt: Timestamp
     package var updatedAt: Timestamp
-    /// When it last got a token, to the minute; nil if never.
+    /// When it last received a token, to the minute; nil if never.
     package var lastUsedAt: Timestamp?
     /// When it last sent a wrong secret, to the minute.
     package var lastRefusedAt: Timestamp?
 
     package var isPublic: Bool { secrets == nil }
 
-    /// Whether a person of these groups may use it.
+    /// Whether a person in these groups may use it.
     package func admits(groups: [String]) -> Bool { Self.admits(self.groups, groups: groups) }
 
     /// - Parameter admitted: a client's groups; empty admits everyone.
@@ -157,7 +157,7 @@ extension Snapshot {
 }
 
 extension Transaction {
-    /// Ends its grants with it.
+    /// Deletes the client and its grants.
     func delete(_ client: OpenIDClientID) throws {
         try run("DELETE FROM openid_grant WHERE client = ?", [client])
         try run("DELETE FROM openid_participant WHERE client = ?", [client])
@@ -220,7 +220,7 @@ extension Database {
     /// Writes `lastUsedAt`, or `lastRefusedAt`; callers call it at most once per client and minute.
     package func touchOpenIDClient(_ id: OpenIDClientID, isRefused: Bool, at now: Timestamp) async throws(Failure) {
         let column = isRefused ? "last_refused_at" : "last_used_at"
-        try await note(at: now) { transaction in
+        try await attemptWrite(at: now) { transaction in
             transaction.claim(.client(id))
             try transaction.run(
                 "UPDATE openid_client SET \(column) = ?1 WHERE id = ?2 AND (\(column) IS NULL OR \(column) < ?1)",

@@ -108,17 +108,31 @@ extension Transaction {
 
     /// Ends grants of clients whose groups `user`, as written with its journal entry, has left, and notifies them.
     func endLeftClients(_ user: User) throws {
-        let clients = try rows(
-            """
-            SELECT c.id, c.groups FROM openid_client c WHERE c.groups <> '[]'
-            AND EXISTS (SELECT 1 FROM openid_grant g WHERE g.user = ? AND g.client = c.id)
-            """, [user.id])
-        for row in clients {
-            guard !OpenIDClient.admits(try row.texts("groups"), groups: user.groups) else { continue }
-            let client: OpenIDClientID = try row["id"]
-            try run("DELETE FROM openid_grant WHERE user = ? AND client = ?", [user.id, client])
-            try queueLogout(of: client)
+        for id in try clients(of: user.id) {
+            guard let client = try openIDClient(id), !OpenIDClient.admits(client.groups, groups: user.memberships)
+            else { continue }
+            try endGrants(of: user.id, at: id)
+            try queueLogout(of: id)
         }
+    }
+
+    /// The clients that hold something of a person, or whose grants have expired while the person is signed in there.
+    func clients(of user: UserID) throws -> [OpenIDClientID] {
+        try rows(
+            """
+            SELECT client FROM openid_grant WHERE user = ?1 UNION
+            SELECT p.client FROM openid_participant p JOIN session s ON s.id = p.session WHERE s.user = ?1
+            ORDER BY client
+            """, [user]
+        ).map { try $0["client"] }
+    }
+
+    /// Ends everything that a client holds of a person, in every session.
+    func endGrants(of user: UserID, at client: OpenIDClientID) throws {
+        try run("DELETE FROM openid_grant WHERE user = ? AND client = ?", [user, client])
+        try run(
+            "DELETE FROM openid_participant WHERE client = ? AND session IN (SELECT id FROM session WHERE user = ?)",
+            [client, user])
     }
 
     /// Ends a person's grants of sessions that have ended, refresh tokens included: the person may no longer sign in.
@@ -165,8 +179,8 @@ extension Database {
         try await read(at: now) { snapshot in try snapshot.grant(id) }
     }
 
-    /// One transaction: reads the grant, and does with it what `change` returns. `change` may run twice, so it must have no
-    /// effects.
+    /// One transaction: reads the grant, and applies the `GrantChange` that `change` returns. `change` may run twice,
+    /// so it must have no effects.
     @discardableResult
     package func changeGrant<Answer: Sendable>(
         _ id: Grant.ID, at now: Timestamp, _ change: @escaping @Sendable (HeldGrant?) -> (GrantChange, Answer)

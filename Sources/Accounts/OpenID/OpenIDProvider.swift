@@ -2,7 +2,7 @@ import Coding
 package import Crypto
 package import Storage
 
-/// The OpenID provider (OIDC Core): what its endpoints decide, without HTTP.
+/// The OpenID provider (OIDC Core): the decisions of its endpoints, without HTTP.
 package struct OpenIDProvider: Sendable {
     /// Seconds.
     package static let codeLifetime: Int64 = 60
@@ -16,7 +16,7 @@ package struct OpenIDProvider: Sendable {
 
     package let issuer: String
     package let database: Database
-    /// Of assertions.
+    /// The audiences of assertions.
     private let audiences: [String]
     let tokens: IDTokens
     let keyring: SealingKeyring
@@ -47,13 +47,17 @@ package struct OpenIDProvider: Sendable {
         case error(ProviderError)
         /// The person must sign in; afterwards the same path with this query.
         case signIn(query: String)
-        /// The person may not use the client; they decide whether it learns of it.
+        /// The person must allow it: a form with this query's parameters and this ticket.
+        case ask(query: String, ticket: String, SignedIn)
+        /// The person may not use the client; they decide whether it is informed.
         case notAllowed(ProviderError)
     }
 
-    /// - Parameter signedIn: the browser's live session, if any.
+    /// - Parameters:
+    ///   - signedIn: the browser's live session, if any.
+    ///   - ticket: of the form in which the person allowed it.
     package func authorize(
-        _ request: ValidatedAuthorizeRequest, signedIn: SignedIn?, isCancelled: Bool
+        _ request: ValidatedAuthorizeRequest, signedIn: SignedIn?, isCancelled: Bool, ticket: String? = nil
     ) async throws(Failure) -> AuthorizeAnswer {
         let now = clock.now()
         if isCancelled { return .error(ProviderError(.accessDenied, "the sign-in was cancelled")) }
@@ -62,15 +66,15 @@ package struct OpenIDProvider: Sendable {
         var subject = known?.subject
         if known == nil, let hint = request.hint {
             guard let verified = try await tokens.verify(hint: hint, at: now) else {
-                return .error(ProviderError(.loginRequired, "id_token_hint is no ID token of this server"))
+                return .error(ProviderError(.loginRequired, "id_token_hint is not an ID token of this server"))
             }
             subject = verified.user
         }
         let mark = AuthorizeMark(begunAt: now, subject: subject)
-        var login: AuthorizeAnswer {
-            .signIn(
-                query: request.query(mark: known == nil ? mark.seal(for: request, with: keyring) : request.mark ?? ""))
+        var onward: String {
+            request.query(mark: known == nil ? mark.seal(for: request, with: keyring) : request.mark ?? "")
         }
+        var login: AuthorizeAnswer { .signIn(query: onward) }
         let isSilent = request.prompt == AuthorizePrompt.none
         guard let signedIn, request.isAnswered(by: signedIn.session, known, at: now) else {
             return isSilent ? .error(ProviderError(.loginRequired, "the person must sign in")) : login
@@ -79,9 +83,18 @@ package struct OpenIDProvider: Sendable {
             let isSettled = known.map { signedIn.session.createdAt >= $0.begunAt } ?? false
             return isSettled || isSilent ? .error(ProviderError(.loginRequired, "another person is signed in")) : login
         }
-        guard signedIn.user.state == .active, request.client.admits(groups: signedIn.user.groups) else {
+        guard signedIn.user.state == .active, request.client.admits(groups: signedIn.user.memberships) else {
             let error = ProviderError(.accessDenied, "the person may not use this client")
             return isSilent ? .error(error) : .notAllowed(error)
+        }
+        if request.client.isPublic, request.address.program != nil,
+            !allows(ticket, request, in: signedIn.session.id, at: now)
+        {
+            if isSilent {
+                return .error(ProviderError(.interactionRequired, "the person must allow it in the browser"))
+            }
+            return .ask(
+                query: onward, ticket: decisionTicket(for: request, in: signedIn.session.id, at: now), signedIn)
         }
         let (grant, code) = grant(request, signedIn, at: now)
         // Ended in the meantime.
@@ -206,7 +219,7 @@ package struct OpenIDProvider: Sendable {
         return try await answer(held, access, held.grant.refresh == nil ? nil : refresh, isFirst: true, at: now)
     }
 
-    /// Why a code that is known and unused gets no tokens; nil when it does.
+    /// Why a known, unused code gets no tokens; nil when it does.
     private static func refusal(
         of held: HeldGrant, redirectURI: String, verifier: String?, at now: Timestamp
     ) -> String? {
@@ -336,7 +349,7 @@ package struct OpenIDProvider: Sendable {
 private typealias Successors = (access: GrantedAccessToken, refresh: GrantedRefreshToken)
 
 extension HeldGrant {
-    /// What its access token may read now.
+    /// The scopes of its access token that still apply.
     package var accessScopes: [OpenIDScope] { allowed(grant.access?.scopes ?? grant.scopes) }
 
     /// After a refresh. The former access token stays valid for a moment, for calls in flight.
@@ -365,7 +378,7 @@ extension HeldGrant {
 extension ValidatedAuthorizeRequest {
     /// Whether the session's sign-in is recent enough (OIDC Core §3.1.2.1).
     fileprivate func isAnswered(by session: Session, _ mark: AuthorizeMark?, at now: Timestamp) -> Bool {
-        // The sign-in that this request caused.
+        // This request caused the sign-in.
         if let mark, session.createdAt >= mark.begunAt { return true }
         if prompt == .login { return false }
         return maximumAge.map { now < session.createdAt.adding(seconds: $0) } ?? true

@@ -21,11 +21,11 @@ package struct ProviderRequest: Sendable {
         }
         if let first = authorization.first {
             guard authorization.count == 1, secret == nil else {
-                throw .oauth(.invalidRequest, "the client authenticates in two ways")
+                throw .oauth(.invalidRequest, "the client uses two authentication methods")
             }
             let (id, secrets) = try Self.basic(first)
             guard named.map({ $0 == id }) ?? true else {
-                throw .oauth(.invalidRequest, "client_id is not the client that authenticates")
+                throw .oauth(.invalidRequest, "client_id is not the authenticated client")
             }
             (clientID, self.secrets) = (id, secrets)
         } else if let named {
@@ -135,6 +135,7 @@ package struct ProviderError: Hashable, Sendable {
         case invalidScope = "invalid_scope"
         case temporarilyUnavailable = "temporarily_unavailable"
         case loginRequired = "login_required"
+        case interactionRequired = "interaction_required"
         case requestNotSupported = "request_not_supported"
         case requestURINotSupported = "request_uri_not_supported"
         case invalidClient = "invalid_client"
@@ -164,7 +165,7 @@ package struct ProviderError: Hashable, Sendable {
 }
 
 extension Failure {
-    /// - Parameter cause: for the operator's log only, in place of `text`.
+    /// - Parameter cause: for the operator's log only, instead of `text`.
     package static func oauth(_ code: ProviderError.Code, _ text: String, cause: String? = nil) -> Failure {
         let error = ProviderError(code, text)
         var failure = Failure(error.reason, cause ?? text)

@@ -1,8 +1,8 @@
 import Storage
 
-// What came after the first release.
+// Steps after the first release.
 extension Schema {
-    /// What the operator's page shows. Older versions cannot read its event `user.pending`.
+    /// Tables of the operator's page. Older versions cannot read its event `user.pending`.
     static let operatorPage = SchemaStep(
         name: "0026-operator",
         sql: """
@@ -27,7 +27,7 @@ extension Schema {
 
             """)
 
-    /// Of user: a name or groups that changed since they were indexed.
+    /// A condition on `user`: the name or groups changed since they were indexed.
     static let isUnindexed = """
         indexed_groups <> groups OR indexed_name <> coalesce(given_name, '') || ' ' || coalesce(family_name, '')
         """
@@ -73,7 +73,7 @@ extension Schema {
     static let outgoing = SchemaStep(
         name: "0032-outgoing", admits: "0026-operator",
         sql: """
-            -- Whether back_channel_logout_uri came by the API: then inside addresses are not called.
+            -- Whether back_channel_logout_uri was registered through the API: then private addresses are not called.
             ALTER TABLE openid_client ADD COLUMN back_channel_public_only INTEGER NOT NULL DEFAULT 0;
 
             """)
@@ -89,6 +89,35 @@ extension Schema {
             DROP INDEX account_link_due;
             DROP INDEX account_link_end;
             CREATE INDEX account_link_end ON account_link (expires_at) WHERE ended_at IS NULL;
+
+            """)
+
+    /// People by their last sign-in; whom an operator acted on.
+    static let lastSignIn = SchemaStep(
+        name: "0034-last-sign-in", admits: "0026-operator",
+        sql: """
+            CREATE INDEX apple_identity_sign_in ON apple_identity (last_sign_in_issued_at, user, id);
+
+            -- person: of an operator's action, until their account is deleted.
+            ALTER TABLE audit ADD COLUMN person TEXT;
+            CREATE INDEX audit_person ON audit (person) WHERE person IS NOT NULL;
+
+            """)
+
+    static let organization = SchemaStep(
+        name: "0035-organization", admits: "0026-operator",
+        sql: """
+            -- Apple's org_id of a Work & School account; counts as the group org:ID.
+            ALTER TABLE user ADD COLUMN organization_id TEXT;
+
+            """)
+
+    /// Older versions cannot read its event `access.ended`.
+    static let endedAccess = SchemaStep(
+        name: "0036-ended-access",
+        sql: """
+            -- client: whose access ended.
+            ALTER TABLE event ADD COLUMN client TEXT;
 
             """)
 }

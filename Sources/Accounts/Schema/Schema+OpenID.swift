@@ -1,6 +1,6 @@
 import Storage
 
-// Programs that sign people in by OpenID Connect, and what people allowed them.
+// Applications that sign people in by OpenID Connect, and people's grants to them.
 extension Schema {
     static let openID = SchemaStep(
         name: "0024-openid", admits: "0023-first-release",

@@ -1,4 +1,4 @@
-// What applications and the server itself need.
+// Tables of applications and of the server itself.
 extension Schema {
     static let webhooks = """
         -- cursor: the last entry of the journal that was queued for it. An id is never used again.

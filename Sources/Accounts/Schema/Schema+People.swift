@@ -1,4 +1,4 @@
-// People, what Apple says of them, and their refresh tokens.
+// People, Apple's data about them, and their refresh tokens.
 extension Schema {
     static let people = """
         CREATE TABLE user (

@@ -1,4 +1,4 @@
-// Sessions, what makes them, and what is told about them.
+// Sessions, the attempts that create them, and the events about them.
 extension Schema {
     static let sessions = """
         -- identity refers to apple_identity; its row deletes its sessions itself, since an index for that would be written

@@ -6,19 +6,20 @@ package import Storage
 /// Times are integer milliseconds since 1970 UTC, digests 32-byte blobs, identifiers their prefixed text. Values of
 /// Swift enumerations are validated when read, so a later step need not rebuild a table to add a case.
 ///
-/// Every index is written with its row: there is none that only retention would use, where a table is small or its key
-/// begins with a time.
+/// Every index costs a write with each row, so small tables, and those whose key begins with a time, have none that
+/// only retention would use.
 package enum Schema {
     package static let steps: [SchemaStep] = [
-        first, openID, logoutTokens, operatorPage, narrowedTokens, search, outgoing, withoutPasswords,
+        first, openID, logoutTokens, operatorPage, narrowedTokens, search, outgoing, withoutPasswords, lastSignIn,
+        organization, endedAccess,
     ]
 
-    /// The tables of the first release. Its number goes on from the steps of versions that were never released.
+    /// The tables of the first release. Its number follows the steps of versions that were never released.
     static let first = SchemaStep(
         name: "0023-first-release",
         sql: people + credentials + sessions + journal + notifications + links + webhooks + operations + keys)
 
-    /// The schema as its store is told of it.
+    /// The schema in the form that the store needs.
     static func owned(
         by context: StoreContext, steps: [SchemaStep], invalidations: SessionInvalidations
     ) -> StoreSchema {

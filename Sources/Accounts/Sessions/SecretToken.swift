@@ -39,7 +39,7 @@ package struct SessionToken: SecretToken {
     package init(unchecked text: String) { self.text = text }
 }
 
-/// An API key's secret, `brk_…`, held by the application: `reveal()` is for the one time it is shown to its creator.
+/// An API key's secret, `brk_…`, held by the application: `reveal()` shows it once to its creator.
 package struct APIKeyToken: SecretToken {
     package static var prefix: String { "brk_" }
     package let text: String

@@ -8,7 +8,8 @@ package import Storage
 /// `SessionInvalidations`, and a fill is kept only if the generation has not moved since before its read, so that
 /// nothing is answered after a write invalidated it. Negative answers are not kept: a stranger's tokens evict nobody.
 package final class SessionCache {
-    /// Gets the prepared bytes, and whether `lastSeenAt` is due; says if they were of use. Must not ask this cache.
+    /// Receives the prepared bytes, and whether `lastSeenAt` is due; returns whether it used them. Must not call this
+    /// cache.
     package typealias Use = (_ value: Span<UInt8>, _ isTouchDue: Bool) -> Bool
 
     private let reader: SessionReader
@@ -21,7 +22,7 @@ package final class SessionCache {
     /// The generation up to which the invalidations have been applied.
     private var seen: UInt64
 
-    /// With the loop's own reader. `memory` in bytes is used as far as there are sessions; `valueSize` is typical.
+    /// - Parameters: `memory`, the most bytes to use; `valueSize`, of a typical value.
     package init(
         reader: SessionReader, invalidations: SessionInvalidations, limits: SessionLimits, memory: Int,
         valueSize: Int
@@ -49,13 +50,13 @@ package final class SessionCache {
         return try fill(token: token, now: now, prepare: prepare, use: use)
     }
 
-    /// The same, from memory alone; nil when nothing is kept, or not trusted.
+    /// The same, from memory only; nil when nothing is kept, or not trusted.
     package func kept(_ token: Digest256, at now: Timestamp, use: Use) -> Bool? {
         if invalidations.generation != seen { applyInvalidations() }
         guard let slot = ring.slot(of: token), invalidations.trust.holds(at: now) else { return nil }
         let (entry, now) = (ring[slot], now.milliseconds)
         guard now < entry.expiresAt, now &- entry.lastSeenAt < idleTimeout else {
-            // Past its end as far as this loop knows; another loop may have touched it since, so ask the database.
+            // It seems to have ended, but another loop may have touched it since, so ask the database.
             ring.evict(at: slot)
             return nil
         }
@@ -66,7 +67,7 @@ package final class SessionCache {
         return use(values.span.extracting(ring.range(of: entry)), isTouchDue)
     }
 
-    /// The same, from the database alone.
+    /// The same, from the database only.
     package func fill(
         token: Digest256, now: Timestamp, prepare: (SignedIn) -> [UInt8], use: Use
     ) throws(StoreError) -> Bool {
@@ -80,12 +81,13 @@ package final class SessionCache {
         return use(value.span, seenAt != found.session.lastSeenAt)
     }
 
-    /// Now, when whoever reads the session writes that it is used.
+    /// The last use: now, when the reader of the session is due to write it.
     private func seenAt(_ found: SignedIn, _ now: Timestamp) -> Timestamp {
         now.milliseconds - found.session.lastSeenAt.milliseconds >= touchInterval ? now : found.session.lastSeenAt
     }
 
-    /// Keeps what was read elsewhere, unless something was invalidated since `generation`, taken before the read.
+    /// Keeps a session that was read elsewhere, unless something was invalidated since `generation`, from before the
+    /// read.
     package func keep(_ value: [UInt8], of found: SignedIn, readAt generation: UInt64) {
         keep(value, of: found, readAt: generation, lastSeenAt: found.session.lastSeenAt)
     }

@@ -2,7 +2,7 @@ package import Crypto
 package import Storage
 import Synchronization
 
-/// The list through which writes tell every loop's cache what is no longer valid.
+/// The list through which writes invalidate entries of every loop's cache.
 ///
 /// A writer calls `append` after COMMIT and before it answers anyone. A loop compares `generation` on every hit (one
 /// atomic load) and, when it has moved, applies the new entries. A fill is stored only if the generation has not moved
@@ -11,7 +11,7 @@ package final class SessionInvalidations: Sendable {
     package enum Entry: Hashable, Sendable {
         case token(Digest256)
         case user(UserID)
-        /// Everything: what changed is unknown.
+        /// Everything: the changes are unknown.
         case all
     }
 

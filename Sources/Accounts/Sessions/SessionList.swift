@@ -54,16 +54,20 @@ extension Database {
         of user: UserID?, by order: SessionOrder = .newest, after cursor: SessionCursor?, limit: Int, at now: Timestamp
     ) async throws(Failure) -> Page<Session, SessionCursor> {
         try await read(at: now) { snapshot in
-            try snapshot.sessions(of: user, by: order, after: cursor, limit: limit)
+            try snapshot.sessions(of: user.map { [$0] }, by: order, after: cursor, limit: limit)
         }
     }
 
-    /// The newest after `cursor`, each with its person; nil if just deleted.
+    /// The newest after `cursor`, each with its person; nil if just deleted. Of everybody, or of these people; all, or
+    /// those of `ids`.
     package func sessionsOfPeople(
-        of user: UserID?, after cursor: SessionCursor?, limit: Int, at now: Timestamp
+        of users: [UserID]? = nil, only ids: [SessionID] = [], after cursor: SessionCursor?, limit: Int,
+        at now: Timestamp
     ) async throws(Failure) -> Page<(session: Session, user: User?), SessionCursor> {
-        let page = try await sessions(of: user, after: cursor, limit: limit, at: now)
-        let people = try await users(Set(page.items.map(\.user)))
+        let page = try await read(at: now) { snapshot in
+            try snapshot.sessions(of: users, only: ids, by: .newest, after: cursor, limit: limit)
+        }
+        let people = try await self.users(Set(page.items.map(\.user)))
         return Page(items: page.items.map { ($0, people[$0.user]) }, next: page.next)
     }
 
@@ -95,14 +99,21 @@ extension Database {
 }
 
 extension Snapshot {
+    /// - Parameters:
+    ///   - users: of whom; nil means all. Few enough to be named one by one.
+    ///   - ids: only these; empty means all.
     func sessions(
-        of user: UserID?, by order: SessionOrder, after cursor: SessionCursor?, limit: Int
+        of users: [UserID]?, only ids: [SessionID] = [], by order: SessionOrder, after cursor: SessionCursor?,
+        limit: Int
     ) throws -> Page<Session, SessionCursor> {
+        if let users, users.isEmpty { return Page() }
         var wanted = Conditions()
         wanted.add(
             "s.expires_at > ? AND s.last_seen_at > ?", [now, now.adding(seconds: -context.sessionLimits.idleTimeout)])
-        if let user { wanted.add("s.user = ?", [user]) }
-        let column = order.column
+        wanted.add("s.user", in: users ?? [])
+        wanted.add("s.id", in: ids)
+        // The sum keeps PostgreSQL from scanning everyone's in this order.
+        let column = users == nil && ids.isEmpty ? order.column : order.column + " + 0"
         if let cursor { wanted.add("(\(column), s.id) < (?, ?)", [cursor.time, cursor.id]) }
         return try page(
             "SELECT \(Session.columns) FROM session s \(wanted.clause) ORDER BY \(column) DESC, s.id DESC LIMIT ?",

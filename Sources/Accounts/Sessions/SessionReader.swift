@@ -8,7 +8,7 @@ package struct SessionReader {
     package typealias Found = (found: SignedIn, readAt: UInt64)
 
     private let read: (Digest256, Timestamp) throws(StoreError) -> SignedIn?
-    /// What this loop missed and others have read since.
+    /// Sessions that this loop missed and requests have read since.
     package let takeFound: () -> [Found]
 
     package init(
@@ -52,7 +52,7 @@ extension Database: SessionDirectory {
         }
     }
 
-    /// With everything else in a check, the answer takes at most two seconds.
+    /// With the rest of a check, the answer takes at most two seconds.
     private static var longestLookUp: Duration { .milliseconds(1_250) }
 
     private func ask(

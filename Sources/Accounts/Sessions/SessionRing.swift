@@ -3,8 +3,8 @@ import Crypto
 /// Sessions in the order in which they were kept, in memory of a fixed size: the oldest makes room for the newest.
 ///
 /// An entry takes 72 bytes, four to eight in two tables that find it by token and by user, and its value. Entries with
-/// the same place in a table are linked from the newest to the oldest. So a link to one that has made room ends the
-/// chain, and nothing is ever unlinked.
+/// the same slot in a table are linked from the newest to the oldest. So a link to an evicted one ends the chain, and
+/// nothing is ever unlinked.
 struct SessionRing {
     struct Entry {
         let token: Digest256
@@ -13,7 +13,7 @@ struct SessionRing {
         var lastSeenAt: Int64
         /// Where its value begins: the number of bytes written before it.
         fileprivate var start: UInt64 = 0
-        /// The next older entries with the same place in the tables.
+        /// The next older entries with the same slot in the tables.
         fileprivate var olderOfToken: UInt32 = 0
         fileprivate var olderOfUser: UInt32 = 0
         /// Users that share one are evicted together.
@@ -34,7 +34,7 @@ struct SessionRing {
     private let byteCapacity: UInt64
     /// Number `n` is at `(n - 1) % capacity`.
     private var entries: [Entry] = []
-    /// Each in one piece, at `start % byteCapacity`.
+    /// Each contiguous, at `start % byteCapacity`.
     private(set) var values: [UInt8] = []
     /// The numbers of the newest entries; 0 is none.
     private var newestByToken: [UInt32] = [0]
@@ -46,7 +46,7 @@ struct SessionRing {
     private var end: UInt64 = 0
     private var evictedCount: UInt32 = 0
 
-    /// `memory` in bytes is used as far as there are sessions; `valueSize` is typical.
+    /// - Parameters: `memory`, the most bytes to use; `valueSize`, of a typical value.
     init(memory: Int, valueSize: Int) {
         let entry = MemoryLayout<Entry>.stride + 2 * MemoryLayout<UInt32>.stride
         let capacity = min(max(1, memory / (entry + valueSize)), Int(Int32.max))
@@ -82,7 +82,7 @@ struct SessionRing {
 
     // MARK: Change
 
-    /// In place of what is kept of the same token.
+    /// Replaces the entry of the same token, if any.
     mutating func keep(_ value: [UInt8], token: Digest256, user: UserID, expiresAt: Int64, lastSeenAt: Int64) {
         guard value.count <= Self.longestValue else { return }
         if let slot = slot(of: token) { evict(at: slot) }
@@ -186,7 +186,7 @@ struct SessionRing {
         (entry.olderOfUser, newestByUser[user]) = (newestByUser[user], number)
     }
 
-    /// To a power of two, at most one place an entry.
+    /// To a power of two, at most one slot per entry.
     private mutating func growTables() {
         let size = newestByToken.count
         guard Int(next - oldest) > size, 2 * size <= Int(capacity) else { return }

@@ -130,7 +130,7 @@ extension Database {
 
     /// Writes `lastSeenAt`; callers call it at most once per session and minute.
     package func touch(_ id: SessionID, at now: Timestamp) async throws(Failure) {
-        try await note(at: now) { transaction in
+        try await attemptWrite(at: now) { transaction in
             transaction.claim(.session(id))
             try transaction.run("UPDATE session SET last_seen_at = ?1 WHERE id = ?2 AND last_seen_at < ?1", [now, id])
         }

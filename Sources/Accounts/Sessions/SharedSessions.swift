@@ -2,23 +2,23 @@ import Coding
 import Crypto
 import Synchronization
 
-/// The sessions that requests have read lately, for all loops of the process.
+/// The sessions that requests read recently, for all loops of the process.
 ///
 /// A loop must not wait for the network: on a miss of its own cache it looks here. On a miss here, the request reads the
 /// session off the loop, and it is kept here and for the loops that missed it.
 final class SharedSessions: Sendable {
     private struct State {
-        /// From a token to the place of its session.
+        /// From a token to the slot of its session.
         let cache: SessionCache
         var sessions: [SignedIn] = []
         var next = 0
-        /// The loops that have asked for a session that is being read. Most tokens that are not here are nobody's.
+        /// The loops that asked for a session that is being read. Most tokens that are not cached are invalid.
         var missing: [Digest256: Set<Int>] = [:]
-        /// For each loop, what it has not taken yet.
+        /// For each loop, the sessions it has not consumed yet.
         var found: [[SessionReader.Found]] = []
     }
 
-    /// More are forgotten, and asked for again.
+    /// More are dropped, and read again.
     private static let waiting = 4_096
 
     private let limits: SessionLimits
@@ -42,7 +42,7 @@ final class SharedSessions: Sendable {
                 found = state.sessions[place.indices.reduce(0) { $0 << 8 | Int(place[$1]) }]
                 return true
             }
-            // Another may be in its place by now.
+            // Another may be in its slot by now.
             guard let session = found?.session, session.tokenHash == token,
                 now < session.lastSeenAt.adding(milliseconds: limits.touchInterval)
             else { return nil }
@@ -59,7 +59,7 @@ final class SharedSessions: Sendable {
         return SessionReader(takeFound: { self.takeFound(loop) }) { token, now in self.kept(token, for: loop, at: now) }
     }
 
-    /// The same for a loop, which is given the session once it is read.
+    /// The same for a loop, which receives the session once it is read.
     private func kept(_ token: Digest256, for loop: Int, at now: Timestamp) -> SignedIn? {
         if let found = kept(token, at: now) { return found }
         state.withLock { state in
@@ -77,8 +77,7 @@ final class SharedSessions: Sendable {
         }
     }
 
-    /// Keeps what was read for `token`, or that it is nobody's, unless something was invalidated since `generation`,
-    /// taken before the read.
+    /// Keeps the result of reading `token`, unless something was invalidated since `generation`, from before the read.
     func keep(_ token: Digest256, _ found: SignedIn?, readAt generation: UInt64) {
         state.withLock { state in
             let loops = state.missing.removeValue(forKey: token)

@@ -2,9 +2,9 @@ import Coding
 import Crypto
 import Storage
 
-// The steps that sign-ins of browsers and apps, and links, have in common.
+// The steps that sign-ins of browsers and apps, and links, share.
 extension SignIn {
-    /// Verifies what came through the browser or the app.
+    /// Verifies the identity token that came through the browser or the app.
     func verify(_ callback: borrowing ValidatedCallback) async throws(Failure) -> IdentityClaims {
         try await provider.verify(
             identityToken: callback.identityToken, authorizationCode: callback.code, nonce: callback.nonce,
@@ -85,7 +85,7 @@ extension SignIn {
         guard let other = try await database.beginExchange(claim, consent: consent) else { return true }
         guard constantTimeEquals(other.request.bytes, request.bytes) else { throw Failure(.replayed) }
         if other.isSpent || now >= other.begunAt.adding(seconds: ExchangeClaim.flightTime) || now < other.begunAt {
-            throw Failure(.codeRefused, "the code was sent to Apple before, and nothing came of it")
+            throw Failure(.codeRefused, "the code was already sent to Apple, without a result")
         }
         return false
     }
@@ -96,7 +96,7 @@ extension SignIn {
     }
 
     static var codeInFlight: Failure {
-        Failure(.providerUnavailable, "the code is being exchanged, or was when a process ended")
+        Failure(.providerUnavailable, "the code is being exchanged, or a process ended while exchanging it")
     }
 
     /// Exchanges a code that was claimed; settles the claim when that fails.

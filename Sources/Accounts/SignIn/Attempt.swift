@@ -7,20 +7,20 @@ package struct Attempt: Sendable {
     package var state: String
     /// `nonce`: 256 random bits in base64url.
     package var nonce: String
-    /// From then on the callback refuses it.
+    /// When the callback begins to refuse it.
     package var expiresAt: Timestamp
     /// Seconds after which the page requests a new one: before half its lifetime.
     package var renewAfter: Int64
 }
 
-/// What `state` seals: everything the callback needs from the page that began it. Its targets are validated again when it
-/// is opened.
+/// The content of `state`: everything the callback needs from the page that began it. Its targets are validated again
+/// when it is opened.
 struct SealedAttempt: Sendable {
-    /// What a sign-in uses up, identified by its `state`.
+    /// The attempt that a sign-in uses up, identified by its `state`.
     var used: SignInAttempt
     var nonce: [UInt8]
     var returnTo: ReturnTarget
-    /// Where it leads when it is cancelled at Apple.
+    /// Where the browser goes when it is cancelled at Apple.
     var errorReturn: ReturnTarget?
     /// The language chosen for the page, unless it is the browser's own; only for texts.
     var language: String?
@@ -44,9 +44,9 @@ struct SealedAttempt: Sendable {
         return opened
     }
 
-    /// The identifier of a used attempt: its issue time in milliseconds, 48 bits, and 208 bits of the SHA-256 of what is
-    /// used up, such as the whole `state`. Attempts used at the same time are thus neighbours in an index, where whole
-    /// digests would each touch, and make SQLite write, another page; and the oldest come first.
+    /// The identifier of a used attempt: its issue time in milliseconds, 48 bits, and 208 bits of the SHA-256 of what
+    /// identifies it, such as the whole `state`. Attempts used at the same time are thus neighbours in an index, where
+    /// whole digests would each touch, and make SQLite write, another page; and the oldest come first.
     static func identifier(of digest: Digest256, issuedAt: Timestamp) -> Digest256 {
         let digest = digest.words
         let time = min(UInt64(clamping: issuedAt.milliseconds), 1 << 48 - 1)
@@ -118,7 +118,8 @@ extension SealedAttempt {
 }
 
 /// The value of the cookie `__Host-bramley-login`: 256 random bits that tie an attempt to one browser (RFC 9700 §4.7).
-/// It authenticates nobody and lives as long as an attempt. The sealed attempt and the database have only its hash.
+/// It does not authenticate anyone and lives as long as an attempt. The sealed attempt and the database have only its
+/// hash.
 package struct BrowserBinding: Redacted {
     /// Characters of the cookie's value: 32 bytes in unpadded base64url.
     package static let characterCount = 43
@@ -143,7 +144,7 @@ package struct BrowserBinding: Redacted {
     }
 }
 
-/// What a request's cookies say about the binding.
+/// The binding in a request's cookies.
 package enum BindingCookie: Sendable {
     case absent
     case value(BrowserBinding)

@@ -10,9 +10,9 @@ package final class CallbackAnswers<Outcome: Sendable>: Sendable {
     /// How long an answer is kept, in milliseconds.
     package static var lifetime: Int64 { 30_000 }
 
-    /// What a post finds at its key.
+    /// The state of a key when a post arrives.
     private enum Entrance: Sendable {
-        /// Nothing: do the work, then call `finish`.
+        /// The first post: do the work, then call `finish`.
         case owner
         /// The memory is full: do the work without sharing it. The store still enforces single use.
         case alone
@@ -147,7 +147,7 @@ extension SignInOutcome {
     }
 }
 
-/// The members of a request that gets a token or code, encoded unambiguously. At least one must be a secret of 128 bits or
+/// The members of a request for a token or code, encoded unambiguously. At least one must be a secret of 128 bits or
 /// more that is neither stored nor logged: Apple's code and token, a nonce, the browser's binding.
 ///
 /// Tokens are derived from this, so that an identical request gets the same one, even after a restart and in another
@@ -170,8 +170,8 @@ struct RequestContent: Redacted {
         digest = SHA256.hash(bytes)
     }
 
-    /// The token made for this request, HMAC-SHA-256 over its owner (challenge or link) and the content: first under
-    /// the current key, which makes new ones, then under each older key.
+    /// The token for this request, HMAC-SHA-256 over its owner (challenge or link) and the content: first under the
+    /// current key, for a new token, then under each older key.
     func tokens<Token: SecretToken>(for owner: Digest256, purpose: String, with keyring: SealingKeyring) -> [Token] {
         keyring.keyedHashes(of: owner.bytes + bytes, purpose: .other(purpose)).map {
             Token(unchecked: Token.prefix + Base64URL.encode($0))
@@ -180,9 +180,9 @@ struct RequestContent: Redacted {
 }
 
 package enum NewToken: Sendable {
-    /// The hash of one that was made before.
+    /// The hash of an existing token.
     case made(Digest256)
-    /// One that depends on which session it is, which the transaction decides.
+    /// A token derived from its session, which the transaction decides.
     case ofBrowser(BrowserTokens)
 
     package func hash(of session: SessionID, since createdAt: Timestamp) -> Digest256 {

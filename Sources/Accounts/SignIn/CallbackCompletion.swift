@@ -11,9 +11,9 @@ package struct ReceivedCallback: Sendable {
     let isStale: Bool
     package let binding: BindingCookie
 
-    /// Where the sign-in leads; nil when the state is not ours.
+    /// Where the browser goes after the sign-in; nil when the state is not ours.
     package var returnTo: ReturnTarget? { opened?.returnTo }
-    /// Where it leads when cancelled.
+    /// Where it goes when cancelled.
     package var errorReturn: ReturnTarget? { opened?.errorReturn }
     /// The language chosen where the attempt began. Only for a page's texts: the callback has not been checked.
     package var language: String? { opened?.language }
@@ -42,13 +42,13 @@ package struct ReceivedCallback: Sendable {
     }
 }
 
-/// Apple's answer to an attempt of ours, from the right browser or from an app: may be taken to Apple, once.
+/// Apple's answer to an attempt of ours, from the right browser or from an app: its code may be sent to Apple, once.
 struct ValidatedCallback: ~Copyable {
     let code: String
     let identityToken: String
     let kind: SessionKind
     let name: PersonName?
-    /// As Apple's token must repeat it.
+    /// As it must be in Apple's token.
     let nonce: String
     /// The accepted audiences of the token.
     let clients: [ClientID]
@@ -67,7 +67,7 @@ extension ValidatedCallback {
 }
 
 extension SignIn {
-    /// Reads one post to the callback, a form bounded by the caller. Costs no lookup and no verification.
+    /// Reads one post to the callback, a form bounded by the caller, without a lookup or a verification.
     package func receive(_ body: [UInt8], binding: BindingCookie) -> ReceivedCallback {
         let form = Result { () throws(Failure) in try provider.parseCallback(body) }
         let state = (try? form.get())?.state
@@ -78,7 +78,7 @@ extension SignIn {
     }
 }
 
-// The part of a sign-in that is done once for all duplicates of a post.
+// The part of a sign-in that runs once for all duplicates of a post.
 extension SignIn {
     func work(
         form: CallbackForm, opened: SealedAttempt, browser: BrowserBinding, device: Device, keptName: String?
@@ -127,7 +127,7 @@ extension SignIn {
         try await database.usedAttempt(opened.used.id, at: clock.now())
     }
 
-    /// The browser's binding is not enough to get the token: it also takes what Apple signed for this attempt.
+    /// The browser's binding is not enough to get the token: Apple's token for this attempt is required too.
     private func outcome(
         ofRepeated used: UsedAttempt, _ form: CallbackForm, _ tokens: BrowserTokens, _ opened: SealedAttempt
     ) async throws(Failure) -> SignInOutcome {
@@ -146,7 +146,7 @@ extension SignIn {
             return outcome
         }
         let now = clock.now()
-        // Negative when the other process made it after this lookup began, or by a clock that is a little ahead.
+        // Negative when another process created it after this lookup began, or by a clock that is a little ahead.
         let age = now.milliseconds - began.milliseconds
         guard (-1_000..<CallbackAnswers<SignInOutcome>.lifetime).contains(age) else { return outcome }
         for token in tokens.all(of: id, since: began) {

@@ -2,18 +2,18 @@ import Coding
 import Crypto
 
 /// The newest end of a consent, reported by Apple or caused by us, for a person without a user: an earlier sign-in may
-/// still be in flight, and must not bring them back. Stored by keyed hashes, which name nobody, for
-/// `RetentionPolicy.consentEnds`.
+/// still be in flight, and must not create the user again. Stored by keyed hashes for `RetentionPolicy.consentEnds`.
 extension Transaction {
-    /// Records that Apple has ended a person's consent up to `end`. Hashes are of each identifier, by the current key.
-    func recordEnd(_ hashes: [[UInt8]], upTo end: Timestamp, at noted: Timestamp) throws {
+    /// Records that Apple has ended a person's consent up to `end`. Hashes are of each identifier, under the current
+    /// key.
+    func recordEnd(_ hashes: [[UInt8]], upTo end: Timestamp, at recorded: Timestamp) throws {
         for hash in hashes {
             try run(
                 """
                 INSERT INTO consent_end (subject_hash, ended_at, noted_at) VALUES (?, ?, ?)
                 ON CONFLICT (subject_hash) DO UPDATE SET ended_at = max(consent_end.ended_at, excluded.ended_at),
                 noted_at = max(consent_end.noted_at, excluded.noted_at)
-                """, [hash, end, noted])
+                """, [hash, end, recorded])
         }
     }
 
@@ -30,8 +30,8 @@ extension Transaction {
 }
 
 extension Snapshot {
-    /// Whether we learned, since this sign-in's attempt began, that Apple has ended this person's consent at or after
-    /// the sign-in's `iat`: its token is dead.
+    /// Whether Apple has reported, since this sign-in's attempt began, the end of this person's consent at or after the
+    /// sign-in's `iat`: its token is dead.
     func hasEnded(_ hashes: [[UInt8]], issuedAt: Timestamp, attemptIssuedAt: Timestamp) throws -> Bool {
         try hashes.contains { hash in
             try exists(
@@ -47,8 +47,8 @@ extension AppleNotification {
 }
 
 extension SubjectHashes {
-    /// The hashes that may identify a sign-in of this person: of their own subject, that of the team they moved to, and
-    /// the identifiers that another team may have for them.
+    /// The hashes that may identify a sign-in of this person: of their subject here and in the team they moved to, and
+    /// of the identifiers that another team may use for them.
     func names(of identity: LeavingIdentity) -> [[UInt8]] {
         var names = [current(identity.team, identity.subject)]
         if let (team, subject) = identity.movedTo { names.append(current(team, subject)) }

@@ -3,7 +3,7 @@ package import Crypto
 import Storage
 
 /// The right to send one authorization code to Apple, recorded durably before it is sent: whatever happens afterwards,
-/// no retry, second connection or process after a crash sends it again without knowing that Apple did not redeem it.
+/// no retry, second connection or process after a crash sends it again unless Apple certainly did not redeem it.
 package struct ExchangeClaim: Hashable, Sendable {
     /// Longer than the HTTP client allows, in seconds. An older claim still open belongs to a process that ended.
     package static let flightTime: Int64 = 30
@@ -26,7 +26,7 @@ package struct FirstConsent: Hashable, Sendable {
 }
 
 extension Database {
-    /// Takes the claim, to send the code once, and stores the name with it; or returns another request's claim.
+    /// Claims the right to send the code once, and stores the name; or returns another request's claim.
     package func beginExchange(_ claim: ExchangeClaim, consent: FirstConsent?) async throws(Failure) -> ExchangeClaim? {
         try await write(at: claim.begunAt) { transaction in
             transaction.claim(.attempt(claim.attempt))

@@ -1,7 +1,7 @@
 package import Coding
 import Crypto
 
-/// What the domain asks of Apple. `AppleID` implements it; this module knows neither HTTP nor JOSE.
+/// Apple, as the domain sees it. `AppleID` implements it; this module knows neither HTTP nor JOSE.
 ///
 /// The types enforce the order of calls: `CallbackForm` (parsed, untrusted) → `ValidatedCallback` (state opened,
 /// browser matched; only `SignIn` makes one) → `IdentityClaims` (front channel verified) → `VerifiedIdentity` (code
@@ -83,7 +83,7 @@ package struct CallbackForm: Sendable {
 }
 
 extension CallbackForm {
-    /// Without any field of Apple's.
+    /// Without Apple's fields.
     package init(isRepost: Bool) { self.isRepost = isRepost }
 }
 
@@ -96,10 +96,12 @@ package struct IdentityClaims: Hashable, Sendable {
     package var email: EmailAddress?
     package var realUserStatus: RealUserStatus?
     package var transferSubject: String?
+    /// `org_id`, of Work & School accounts.
+    package var organizationID: String?
 }
 
 extension IdentityClaims {
-    /// Without what a token may leave out.
+    /// Without the claims that a token may omit.
     package init(issuer: String, clientID: ClientID, subject: AppleSubject, issuedAt: Timestamp) {
         self.issuer = issuer
         self.clientID = clientID
@@ -124,14 +126,14 @@ package struct RefreshToken: Redacted {
     package let value: String
     package init(_ value: String) { self.value = value }
 
-    /// What was sealed; nil for anything but a token.
+    /// - Parameter bytes: the opened seal; nil when it is not a token.
     init?(opened bytes: [UInt8]) {
         guard let text = String(validating: bytes, as: UTF8.self), !text.isEmpty else { return nil }
         value = text
     }
 }
 
-/// What Apple sent: for a client of ours, or for an app that is not configured.
+/// A notification for a client of ours, or for an app that is not configured.
 package enum VerifiedNotification: Hashable, Sendable {
     case ours(AppleNotification)
     /// The client ID: at most 255 printable ASCII characters.
@@ -177,7 +179,7 @@ package struct AppleNotification: Hashable, Sendable {
 package enum TokenFailure: Error, Hashable, Sendable {
     /// Apple no longer knows the token: revoked, deleted, or ended by a new password.
     case dead(String)
-    /// Not this client's token, or another redirect URI, says Apple: our mistake, and the consent is still valid.
+    /// Apple says the token belongs to another client or redirect URI: our mistake, and the consent is still valid.
     case mismatch(String)
     /// Apple refused our client credentials: key, team and client do not match.
     case clientRefused(String)

@@ -43,11 +43,11 @@ struct KeptName: Hashable, Sendable {
 }
 
 extension SignIn {
-    /// How long the browser keeps what `nameToKeep` makes, in seconds.
+    /// How long the browser keeps the value of `nameToKeep`, in seconds.
     package static var keptNameLifetime: Int64 { KeptName.lifetime }
 
-    /// What the browser keeps from a callback that failed with `failure`; nil when it has no name, when the name is
-    /// already stored, or when nothing proves where it came from.
+    /// The name that the browser keeps from a callback that failed with `failure`; nil when it has none, when the name
+    /// is already stored, or when nothing proves where it came from.
     ///
     /// The proof is the binding cookie of the browser that began the attempt. That cookie ends with the attempt; for a
     /// late callback, Apple's token is the proof.
@@ -65,7 +65,7 @@ extension SignIn {
         return seal(name, of: claims.subject)
     }
 
-    /// The same for a callback refused by the rate limit. Costs no lookup and no verification.
+    /// The same for a callback refused by the rate limit, without a lookup or a verification.
     package func nameToKeep(ofTurnedAway callback: ReceivedCallback) -> String? {
         guard callback.isOfItsBrowser, let name = callback.name, let token = try? callback.form.get().identityToken,
             let subject = provider.claimedSubject(of: token)

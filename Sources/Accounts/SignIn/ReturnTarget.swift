@@ -15,7 +15,7 @@ package struct ReturnTarget: Hashable, Sendable {
     /// The target with a cancelled sign-in's error (RFC 6749 §4.1.2.1, with Apple's code) in its query.
     package var cancelled: String { AddressQuery.append("error=user_cancelled_authorize", to: location) }
 
-    /// Where a cancelled sign-in goes that names no other target: an application gets the error.
+    /// The default target of a cancelled sign-in: an application gets the error.
     package var cancelReturn: ReturnTarget? { isAuthorizeRequest ? self : nil }
 }
 
@@ -37,7 +37,7 @@ package struct ReturnTargets: Sendable {
     /// The target when none is given: `login.defaultReturnTo`.
     package let defaultTarget: ReturnTarget
 
-    /// `publicURL` without a trailing slash; exact origins besides its own, of which an invalid one allows nothing; and
+    /// `publicURL` without a trailing slash; exact origins besides its own, of which invalid ones are ignored; and
     /// the configured default target, which need not be on an allowed origin.
     package init(publicURL: String, allowedOrigins: [String], defaultTarget: String) {
         var origins: Set<String> = []
@@ -51,7 +51,7 @@ package struct ReturnTargets: Sendable {
         self.defaultTarget = ReturnTarget(location: defaultTarget)
     }
 
-    /// Of the decoded value of `return_to`, nil or empty for the default. Nil when it is not allowed.
+    /// The target for a decoded `return_to`, nil or empty for the default. Nil when it is not allowed.
     package func validate(_ returnTo: String?) -> ReturnTarget? {
         guard let returnTo, !returnTo.isEmpty else { return defaultTarget }
         if returnTo == defaultTarget.location { return defaultTarget }
@@ -69,7 +69,7 @@ package struct ReturnTargets: Sendable {
         return Self.safePath(path).map { ReturnTarget(location: parts.origin + $0) }
     }
 
-    /// Where a sign-in cancelled at Apple leads: a decoded `error_return`, not empty, by the rules of `return_to`.
+    /// The target of a cancelled sign-in: a decoded `error_return`, not empty, by the rules of `return_to`.
     package func validate(errorReturn: String) -> ReturnTarget? {
         guard !errorReturn.isEmpty, let target = validate(errorReturn), !target.isAuthorizeRequest,
             target.location.utf8.count <= Self.maximumErrorReturnLength
@@ -93,7 +93,7 @@ package struct ReturnTargets: Sendable {
         let path = encoded.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
         // Measured as it will be sealed and sent: escaping triples non-ASCII, and a longer state would never open.
         guard encoded.count <= maximum, isWellFormed(encoded, path: path) else { return nil }
-        // As a decoder on the way would see it: no second slash in front, no dot segment, no control character.
+        // As a decoding proxy would see it: no second slash in front, no dot segment, no control character.
         guard let decoded = PercentEncoding.decode(Array(path)), decoded.first == UInt8(ascii: "/") else { return nil }
         if decoded.count > 1, decoded[1] == UInt8(ascii: "/") || decoded[1] == UInt8(ascii: "\\") { return nil }
         let segments = decoded.split(omittingEmptySubsequences: false) {

@@ -48,7 +48,7 @@ package final class SignIn: Sendable {
     /// - Parameters:
     ///   - replacing: the browser's present session, which ends when this attempt completes.
     ///   - language: of this and later pages, when it was chosen for this sign-in; a tag of at most 35 bytes.
-    ///   - link: what Apple's answer is for, instead of a sign-in.
+    ///   - link: the link that Apple's answer is for, instead of a sign-in.
     ///   - errorReturn: where the browser goes when its visitor cancels at Apple; nil shows a page of ours.
     package func begin(
         binding: BrowserBinding, returnTo: ReturnTarget, replacing: SessionID?, language: String? = nil,
@@ -76,7 +76,7 @@ package final class SignIn: Sendable {
         return now >= issuedAt.adding(seconds: configuration.attemptLifetime) || now.adding(seconds: 60) < issuedAt
     }
 
-    /// Answers to apps and about links are not kept.
+    /// Answers to apps and for links are not kept.
     package func dropExpiredAnswers() { answers.dropExpired() }
 
     /// Answers one post to the callback.
@@ -86,7 +86,7 @@ package final class SignIn: Sendable {
     /// - Parameters:
     ///   - sameOrigin: the request comes from a page of ours (`Sec-Fetch-Site`, otherwise `Origin`). Only a post with
     ///     the re-post flag needs it.
-    ///   - keptName: what `nameToKeep` gave this browser after an earlier attempt, as the browser sent it back.
+    ///   - keptName: the value of `nameToKeep` after an earlier attempt, as the browser returned it.
     package func complete(
         _ callback: ReceivedCallback, sameOrigin: Bool, device: Device, keptName: String? = nil
     ) async -> SignInOutcome {
@@ -131,7 +131,7 @@ package final class SignIn: Sendable {
             }
             return cancelled ? failed(.cancelled, opened) : failed(.providerError, opened, error)
         }
-        // What distinguishes two posts of one browser: every field but the re-post flag, and the binding.
+        // Two posts of one browser are identical when all fields but the re-post flag, and the binding, are equal.
         let content = RequestContent([
             form.state, form.code, form.identityToken, form.rawUser, form.error, browser.cookieValue,
         ])
@@ -183,12 +183,11 @@ package final class SignIn: Sendable {
             logger.info("callback replayed in the same browser")
         case .repost:
             logger.info("callback without the binding cookie; posting it again")
-        case .refused(let refusal, let user): refused(refusal.code, user)
         case .cancelled: refused(.cancelled, nil)
         case .asksExisting(let person):
             logger.info("visitor asked for an existing account", metadata: ["waiting": "\(person.id)"])
-        // Links are logged where they are authorized; failures where the visitor is answered, with their error ID.
-        case .linkAuthorized, .failed: break
+        // Links are logged where they are authorized; the others where the visitor is answered, with their error ID.
+        case .linkAuthorized, .refused, .failed: break
         }
     }
 
@@ -199,7 +198,7 @@ package final class SignIn: Sendable {
     }
 }
 
-/// What the operator configures about signing in.
+/// The operator's configuration of sign-ins.
 package struct SignInConfiguration: Sendable {
     package static let maximumAttemptLifetime: Int64 = 600
 

@@ -18,7 +18,7 @@ package enum SignInEnd: Hashable, Sendable, CaseIterable {
     case linkAuthorized
     case linkFailed
     case refused(SignInRefusal)
-    /// An app's code that an identical request used up before.
+    /// An app's code that an earlier identical request used up.
     case refusedBefore
     case failed(ReasonCode)
 
@@ -81,7 +81,7 @@ package enum SignInEnd: Hashable, Sendable, CaseIterable {
 
 /// The labels by which Apple's notifications are counted.
 package enum NotificationMetrics {
-    /// The value of the label `type`: Apple's words, with both spellings of a deletion in one.
+    /// The value of the label `type`: Apple's, with one for both spellings of a deletion.
     package enum Kind: String, Sendable, CaseIterable {
         case emailDisabled = "email-disabled"
         case emailEnabled = "email-enabled"

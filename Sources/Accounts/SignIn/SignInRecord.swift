@@ -11,7 +11,7 @@ package enum SignUpPolicy: String, Sendable, CaseIterable {
 package struct SignInAttempt: Sendable {
     /// Zero while it has no `state`.
     package var id = Digest256(words: (0, 0, 0, 0))
-    /// When it began, by our clock: what Apple reported before cannot concern this sign-in.
+    /// When it began, by our clock: earlier reports from Apple cannot concern this sign-in.
     package var issuedAt: Timestamp
     /// The hash of the browser's binding; for an app, the digest of its request.
     package var bindingHash = SHA256.hash([])
@@ -46,7 +46,7 @@ package struct SignInRecord: Sendable {
     }
 }
 
-/// What the completing transaction decided.
+/// The decision of the completing transaction.
 package enum SignInResult: Hashable, Sendable {
     case signedIn(user: User, session: Session, isNewUser: Bool)
     /// The attempt was used before; nothing was written.

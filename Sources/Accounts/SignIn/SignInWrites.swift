@@ -14,7 +14,7 @@ extension Database {
     }
 
     /// The one transaction of a sign-in: marks the attempt used, creates or updates the user, moves the name from
-    /// `first_consent` into an empty place, stores the sealed refresh token, ends the session it replaces, creates the
+    /// `first_consent` into an empty column, stores the sealed refresh token, ends the session it replaces, creates the
     /// new one and writes the events. Applies `SignUpPolicy` to new people.
     package func completeSignIn(_ record: SignInRecord) async throws(Failure) -> SignInResult {
         try await write(at: record.now) { transaction in try transaction.completeSignIn(record) }
@@ -155,6 +155,7 @@ extension Transaction {
             try update(person.user)
             try self.record(.userUpdated, user: person.user.id, fields: fields)
             invalidate(.user(person.user.id))
+            if fields.contains("organizationID") { try endLeftClients(person.user) }
         }
         return person
     }

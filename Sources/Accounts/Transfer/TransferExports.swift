@@ -74,7 +74,7 @@ extension Database {
         }
     }
 
-    /// Which team exported people to which; routes with people waiting come first.
+    /// Which team exported people to which; those with people waiting come first.
     package func transferRoutes() async throws(Failure) -> [TransferRoute] {
         try await read { snapshot in
             try snapshot.rows(

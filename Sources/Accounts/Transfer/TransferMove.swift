@@ -2,7 +2,7 @@ import Coding
 import Crypto
 import Storage
 
-/// A person on the way to another team, by the identity left behind.
+/// A person who is moving to another team, by the identity in the former team.
 struct TransferOrigin {
     var row: Int64
     var user: User
@@ -39,7 +39,7 @@ extension Transaction {
         return true
     }
 
-    /// Moves a person by Apple's answer to the import.
+    /// Moves a person according to Apple's answer to the import.
     func move(
         _ name: TransferSubject, to identity: TransferredIdentity, of team: TeamID, joins: Bool
     ) throws -> MoveResult {
@@ -50,7 +50,7 @@ extension Transaction {
             return try settle(origin, at: target, address: identity.email)
         }
         guard second.user.id == origin.user.id else { return try join(origin, second, joins: joins) }
-        // They are back, with their former identity here.
+        // The person is back, with their former identity here.
         try run(
             """
             UPDATE apple_identity SET moved_to = NULL, transfer_target = NULL, transfer_subject = NULL,
@@ -62,7 +62,7 @@ extension Transaction {
         return try settle(origin, at: second.identity, address: identity.email)
     }
 
-    /// - Parameter address: their present one, from Apple.
+    /// - Parameter address: the person's current one, from Apple.
     private func settle(_ origin: TransferOrigin, at target: Int64, address: EmailAddress?) throws -> MoveResult {
         try link(origin, to: target)
         var user = origin.user
@@ -93,6 +93,7 @@ extension Transaction {
         try run("UPDATE account_link SET user = ? WHERE user = ?", [first.id, second.id])
         try record(.userTransferred, user: second.id, into: first.id)
         invalidate(.user(second.id))
+        try forgetAudited(second.id)
         try run("DELETE FROM user WHERE id = ?", [second.id])
         try link(origin, to: target)
         var user = first
@@ -147,6 +148,7 @@ extension Transaction {
         if before.credential.state != .authorized { fields.append("credentialState") }
         try record(.userTransferred, user: user.id, fields: fields)
         invalidate(.user(user.id))
+        if changed.contains("organizationID") { try endLeftClients(user) }
     }
 
     func recordTransferFailure(_ reason: String, of row: Int64) throws {

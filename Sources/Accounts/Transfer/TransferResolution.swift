@@ -1,9 +1,9 @@
 import Coding
 import Crypto
 
-// Which person a subject means during a move from one team to another.
+// Resolves subjects to people during a move from one team to another.
 extension Snapshot {
-    /// The identity that a subject means to `team`: its own, or a transferring team's, as their present identity.
+    /// The identity of a subject for `team`: its own, or a transferring team's, resolved to the current identity.
     func identity(team: TeamID, subject: AppleSubject) throws -> Int64? {
         let own: Int64? = try value(
             "SELECT coalesce(moved_to, id) FROM apple_identity WHERE team = ? AND subject = ?", [team, subject])
@@ -17,7 +17,7 @@ extension Snapshot {
         return former.count == 1 ? try former[0]["id"] : nil
     }
 
-    /// The same for many: whose identities they are.
+    /// The owners of many subjects, resolved likewise.
     func owners(of subjects: Set<AppleSubject>, team: TeamID) throws -> [AppleSubject: UserID] {
         let wanted = TextList(subjects.map(\.rawValue))
         var owners: [AppleSubject: UserID] = [:]
@@ -55,12 +55,12 @@ extension Snapshot {
 }
 
 extension SubjectHashes {
-    /// For a deleted person on the way to another team: the hash that identifies them when they arrive there.
+    /// For a deleted person who was moving to another team: the hash that identifies them when they arrive there.
     func transfer(_ target: TeamID, _ subject: TransferSubject) -> [UInt8] {
         keyring.keyedHash(of: message(target, subject.rawValue), purpose: Self.transferPurpose)
     }
 
-    /// The hashes under which a deletion of this person may be queued: of their subject, and of their transfer subject.
+    /// The hashes under which this person's deletion may be queued: of their subject, and of their transfer subject.
     func all(_ team: TeamID, _ claims: IdentityClaims) -> [[UInt8]] {
         let named = claims.transferSubject.map { name in
             keyring.keyedHashes(of: message(team, name), purpose: Self.transferPurpose)
@@ -72,7 +72,7 @@ extension SubjectHashes {
 }
 
 extension User {
-    /// Whether this is their address. A notification need not name one.
+    /// Whether this is their address; also true for nil, since notifications may omit it.
     func has(_ address: EmailAddress?) -> Bool {
         guard let mine = email?.address, let address else { return false }
         return mine.isExactly(address.address)

@@ -29,7 +29,7 @@ package protocol TransferStep: Sendable {
     /// Whether Apple has ever accepted anyone; then refusals concern people, not our configuration.
     func isProven() async throws(Failure) -> Bool
     func prepare() async throws(MigrationFailure)
-    /// - Parameter last: the last person before; nil begins at the first.
+    /// - Parameter last: the last person of the previous batch; nil begins at the first.
     func people(after last: Person?, limit: Int) async throws(Failure) -> [Person]
     func ask(_ person: Person) async throws(MigrationFailure) -> Value
     /// Durably stores answers.
@@ -38,7 +38,7 @@ package protocol TransferStep: Sendable {
 
 package enum TransferEnd: Hashable, Sendable {
     case complete
-    /// By the operator.
+    /// Interrupted by the operator.
     case interrupted
     case clientRefused(String)
     /// Apple did not answer for a long time.

@@ -61,7 +61,7 @@ package final class TransferImport: TransferStep {
     private let clientID: ClientID
     private let again: Bool
     private let joins: Bool
-    /// In order; nil for everybody.
+    /// In order; nil for everyone.
     private let chosen: [TransferSubject]?
     private let clock: any WallClock
     private let tally = Mutex(Report())

@@ -1,7 +1,7 @@
 package import Coding
 import Storage
 
-/// `transfer_sub`: identifies one person on the way from one team to another.
+/// `transfer_sub`: identifies a person who is moving from one team to another.
 package struct TransferSubject: Hashable, Sendable {
     package let rawValue: String
     package init(_ rawValue: String) { self.rawValue = rawValue }
@@ -42,7 +42,7 @@ package struct TransferAnswer<Person: Sendable, Value: Sendable>: Sendable {
 
 package enum MoveResult: Hashable, Sendable {
     case moved(UserID)
-    /// They had already moved by signing in.
+    /// They had already moved, by signing in.
     case alreadyMoved(UserID)
     /// They had a second account under the new team, which is now merged into the first.
     case joined(UserID, from: UserID)
@@ -94,7 +94,7 @@ package struct TransferCounts: Hashable, Sendable {
     package var total: Int { (unasked ?? 0) + refusedAtExport + exported + refusedAtImport + moved }
 }
 
-/// People on their way from one team to another, or already there.
+/// People who are moving from one team to another, or have moved.
 package struct TransferRoute: Hashable, Sendable {
     package var sender: TeamID
     package var recipient: TeamID

@@ -23,7 +23,7 @@ package enum AccountItem: Hashable, Sendable {
     case event(JournalEntry)
 }
 
-/// Where a page of one of the lists ended.
+/// A position in one of the lists.
 package enum AccountPlace: Hashable, Sendable {
     case session(SessionCursor)
     /// The id of a grant.
@@ -53,7 +53,7 @@ extension Database {
     }
 }
 
-// A place of another list is ignored.
+// A position in another list is ignored.
 extension Snapshot {
     private func accountPage(
         _ sql: String, _ arguments: StatementArguments, _ limit: Int,
@@ -66,7 +66,7 @@ extension Snapshot {
     fileprivate func sessionPage(of user: UserID, after place: AccountPlace?, _ limit: Int) throws -> AccountPage {
         var cursor: SessionCursor?
         if case .session(let place) = place { cursor = place }
-        let page = try sessions(of: user, by: .newest, after: cursor, limit: limit)
+        let page = try sessions(of: [user], by: .newest, after: cursor, limit: limit)
         return Page(items: page.items.map { .session($0) }, next: page.next.map { .session($0) })
     }
 
@@ -141,7 +141,7 @@ extension AccountRecord {
 
 extension AccountRecord.Notification {
     static let columns = "type, client_id, event_time, received_at, outcome, jti"
-    /// The same of notifications.
+    /// The same for notifications.
     static let beyondLimit = """
         SELECT received_at, jti FROM notification WHERE subject IN (SELECT subject FROM apple_identity WHERE user = ?)
         ORDER BY received_at DESC, jti DESC LIMIT 1 OFFSET ?

@@ -1,7 +1,7 @@
 package import Coding
 import Storage
 
-/// What is stored about one person, as they may download it and the operator may export it. Never a token, sealed or not.
+/// The data stored about one person, which they can download and the operator can export. Never a token, sealed or not.
 /// Of long lists only the newest; `AccountLists` has the rest.
 package struct AccountRecord: Hashable, Sendable {
     /// An Apple identity of the person, and each client's credential.
@@ -18,7 +18,7 @@ package struct AccountRecord: Hashable, Sendable {
         package var hasMoved = false
         /// A name given with a consent whose sign-in was never completed.
         package var unfinishedName: PersonName?
-        /// When that was; nil without one.
+        /// When it was given; nil without one.
         package var unfinishedSince: Timestamp?
     }
 
@@ -33,7 +33,7 @@ package struct AccountRecord: Hashable, Sendable {
         package var holdsToken: Bool
     }
 
-    /// A report from Apple about the person, without its content.
+    /// A notification from Apple about the person, without its content.
     package struct Notification: Hashable, Sendable {
         package var type: String
         /// The app or site it concerned; nil where that was not recorded.
@@ -72,7 +72,7 @@ package struct AccountRecord: Hashable, Sendable {
     /// When Apple last reported mail forwarding, by Apple's clock; nil if never.
     package var emailForwardingChangedAt: Timestamp?
     package var identities: [Identity]
-    /// The newest live sessions, programs, notifications and events; each list with the newest first.
+    /// The newest live sessions, applications, notifications and events; each list with the newest first.
     package var sessions: [Session] = []
     package var programs: [Program] = []
     package var notifications: [Notification] = []
@@ -94,7 +94,7 @@ extension [AccountRecord.Identity] {
 }
 
 extension Database {
-    /// The newest `count` sessions, programs, notifications and events; nil when the user is unknown.
+    /// The newest `count` sessions, applications, notifications and events; nil when the user is unknown.
     package func accountRecord(
         of id: UserID, newest count: Int, at now: Timestamp
     ) async throws(Failure) -> AccountRecord? {
@@ -105,7 +105,7 @@ extension Database {
             return AccountRecord(
                 user: user, updatedAt: try changes["updated_at"],
                 emailForwardingChangedAt: try changes["email_event_at"], identities: try snapshot.identities(of: id),
-                sessions: try snapshot.sessions(of: id, by: .newest, after: nil, limit: count).items,
+                sessions: try snapshot.sessions(of: [id], by: .newest, after: nil, limit: count).items,
                 programs: try snapshot.newestPrograms(of: id, count),
                 notifications: try snapshot.newestNotifications(of: id, count),
                 events: try snapshot.newestEvents(of: id, count), isComplete: try snapshot.isExportComplete(of: id))
@@ -174,7 +174,7 @@ extension Snapshot {
             && !exists(AccountRecord.eventBeyondLimit, [user, limit])
     }
 
-    /// By the id of the identity.
+    /// By the row of the identity.
     private func credentials(of user: UserID) throws -> [Int64: [AccountRecord.Credential]] {
         var credentials: [Int64: [AccountRecord.Credential]] = [:]
         for row in try rows(

@@ -61,8 +61,8 @@ package struct ClientID: Hashable, Sendable {
 /// Makes the part after the prefix of an `ID`: 26 characters of lower-case Crockford base32 (no i, l, o, u), 130 bits.
 ///
 /// A person's identifier is fully random. A session's begins with its time, so that new rows are neighbours in an index,
-/// where random ones would each touch, and make SQLite write, another page. An event's begins with its place in the
-/// journal, so that it needs no index; the rest tells it from the one that had this place before a restore.
+/// where random ones would each touch, and make SQLite write, another page. An event's begins with its position in
+/// the journal, so that it needs no index; the rest distinguishes it from an event at this position before a restore.
 package struct RandomIdentifier: Sendable {
     /// Random bytes for one identifier; the last six bits are dropped.
     package static let byteCount = 17
@@ -91,7 +91,7 @@ package struct RandomIdentifier: Sendable {
         (now.milliseconds & 0x1FF_FFFF_FFFF) << 22 | Int64(bigEndianBytes: random.bytes(3)) & 0x3F_FFFF
     }
 
-    /// The bytes that `encode` made these characters from, with the last six bits zero; nil for any other text.
+    /// The bytes from which `encode` makes these characters, with the last six bits zero; nil for any other text.
     static func decode(_ characters: some Sequence<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(byteCount)

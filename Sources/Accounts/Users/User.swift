@@ -17,12 +17,20 @@ package struct User: Hashable, Sendable {
     /// Whether the relay forwards mail, according to Apple; nil when Apple has not said.
     package var emailForwarding: Bool?
     package var realUserStatus: RealUserStatus?
+    /// Apple's id of the organization that manages the account (Work & School).
+    package var organizationID: String?
     package var appleSubject: AppleSubject
     /// Apple's last report about the identity that `appleSubject` names.
     package var identityCredential: CredentialStatus
     /// The same for each other identity of the person, except those that moved on.
     package var otherCredentials: [CredentialStatus]
     package var createdAt: Timestamp
+
+    /// The groups by which people are admitted: the operator's, and `org:ID` for the organization.
+    /// A build without organizations may have stored groups of such names.
+    package var memberships: [String] {
+        groups.filter { !UserLimits.isOrganization($0) } + (organizationID.map { [UserLimits.organization + $0] } ?? [])
+    }
 
     /// Whether Apple still has the person's consent, through any identity, and since when.
     package var credential: CredentialStatus { .ofPerson(identityCredential, otherCredentials) }
@@ -32,7 +40,8 @@ package struct User: Hashable, Sendable {
     package init(
         id: UserID, state: State, externalID: String? = nil, groups: [String] = [], name: PersonName = PersonName(),
         email: EmailAddress? = nil, emailForwarding: Bool? = nil, realUserStatus: RealUserStatus? = nil,
-        appleSubject: AppleSubject, credential: CredentialStatus? = nil, otherCredentials: [CredentialStatus] = [],
+        organizationID: String? = nil, appleSubject: AppleSubject, credential: CredentialStatus? = nil,
+        otherCredentials: [CredentialStatus] = [],
         createdAt: Timestamp
     ) {
         self.id = id
@@ -43,6 +52,7 @@ package struct User: Hashable, Sendable {
         self.email = email
         self.emailForwarding = emailForwarding
         self.realUserStatus = realUserStatus
+        self.organizationID = organizationID
         self.appleSubject = appleSubject
         self.identityCredential =
             credential ?? CredentialStatus(state: .authorized, changedAt: createdAt, cause: .signIn)
@@ -91,7 +101,7 @@ package struct EmailAddress: Hashable, Sendable {
         return relayDomains.contains(address[address.index(after: at)...].lowercased())
     }
 
-    /// Whether it is safe in header fields and ASCII protocols (RFC 5322), where applications may fold other scripts.
+    /// Whether it is ASCII, so safe in header fields and protocols (RFC 5322): applications may fold other scripts.
     package var isPlain: Bool { !address.isEmpty && address.utf8.allSatisfy { (0x21...0x7E).contains($0) } }
 
     /// The address if Apple verified it and it is plain; otherwise nil.
@@ -104,11 +114,12 @@ package enum RealUserStatus: String, Sendable, CaseIterable {
 }
 
 extension User {
-    /// Of a user `u` joined with one of their identities `i`.
+    /// The columns of a user `u` joined with one of their identities `i`.
     static let columns =
         Accounts.columns(
             "u.id", "u.state", "u.external_id", "u.groups", "u.given_name", "u.family_name", "u.email",
-            "u.email_verified", "u.email_private", "u.email_forwarding", "u.real_user_status", "u.created_at", "i.id",
+            "u.email_verified", "u.email_private", "u.email_forwarding", "u.real_user_status", "u.organization_id",
+            "u.created_at", "i.id",
             "i.subject") + ", \(CredentialStatus.columns), \(CredentialStatus.others) AS others"
 
     /// Users with the identity they were created with or moved to. For few: PostgreSQL underestimates the join.
@@ -122,12 +133,13 @@ extension User {
     static let ofIdentity = "SELECT \(columns) FROM apple_identity i JOIN user u ON u.id = i.user"
     static let bySubject = "\(ofIdentity) WHERE i.team = ? AND i.subject = ?"
 
-    /// The columns that can change, each with what is written there.
+    /// The columns that can change, each with the value to write.
     private static let stored: [(column: String, value: @Sendable (User) -> (any ColumnBindable)?)] = [
         ("state", { $0.state }), ("external_id", { $0.externalID }), ("groups", { TextList($0.groups) }),
         ("given_name", { $0.name.given }), ("family_name", { $0.name.family }), ("email", { $0.email?.address }),
         ("email_verified", { $0.email?.isVerified ?? false }), ("email_private", { $0.email?.isPrivate ?? false }),
         ("email_forwarding", { $0.emailForwarding }), ("real_user_status", { $0.realUserStatus }),
+        ("organization_id", { $0.organizationID }),
         ("indexed_name", { $0.name.indexed }), ("indexed_groups", { TextList($0.groups) }),
     ]
 
@@ -153,6 +165,7 @@ extension User {
         }
         emailForwarding = try row["u.email_forwarding"]
         realUserStatus = try row["u.real_user_status"]
+        organizationID = try row["u.organization_id"]
         createdAt = try row["u.created_at"]
         appleSubject = try row["i.subject"]
         identityCredential = try CredentialStatus(row)
@@ -189,11 +202,13 @@ extension Snapshot {
         let row = try firstRow(
             """
             SELECT max(i.email_told_at) AS email, max(i.real_user_status_told_at) AS status,
-            max(u.email_event_at) AS forwarding FROM user u JOIN apple_identity i ON i.user = u.id WHERE u.id = ?
+            max(i.last_sign_in_issued_at) AS token, max(u.email_event_at) AS forwarding
+            FROM user u JOIN apple_identity i ON i.user = u.id WHERE u.id = ?
             """, [user])
         guard let row else { return LastReports() }
         return LastReports(
-            email: try row["email"], forwarding: try row["forwarding"], realUserStatus: try row["status"])
+            email: try row["email"], forwarding: try row["forwarding"], realUserStatus: try row["status"],
+            token: try row["token"])
     }
 }
 
@@ -201,7 +216,7 @@ extension Transaction {
     /// Adds a new user, without an identity.
     func insert(_ user: User) throws {
         try run(User.insertion, StatementArguments([user.id, user.createdAt, now] + user.storedValues))
-        try index(user.id, user.name, createdAt: user.createdAt)
+        try index(user)
     }
 
     /// Adds the identity that `user.appleSubject` names, with its credential, and returns its row.
@@ -228,7 +243,7 @@ extension Transaction {
         try indexAgain(user)
     }
 
-    /// Records that Apple has confirmed the user's present address.
+    /// Records that Apple has confirmed the user's current address.
     func recordReport(email time: Timestamp, ofIdentity identity: Int64) throws {
         try run(
             "UPDATE apple_identity SET email_told_at = max(coalesce(email_told_at, ?1), ?1) WHERE id = ?2",
@@ -253,8 +268,8 @@ extension Transaction {
             [team, subject, end])
     }
 
-    /// Erases what is stored about a person outside their own rows, before `end` or, deleted here, everything: the name
-    /// of an unfinished sign-in, links and notifications. A hash still records that Apple ended their consent.
+    /// Erases the data about a person outside their own rows, from before `end` or, after a deletion here, all of it:
+    /// the name of an unfinished sign-in, links and notifications. A hash still records that Apple ended their consent.
     func eraseTraces(of identity: LeavingIdentity, before end: Timestamp? = nil) throws {
         let (subject, team) = (identity.subject, identity.team)
         try keepEnd(of: identity)
@@ -276,11 +291,12 @@ extension User {
             Field("emailForwarding") { .flag($0.emailForwarding) },
             Field("name") { .parts([("given", $0.name.given), ("family", $0.name.family)]) },
             Field("realUserStatus") { .text($0.realUserStatus?.rawValue) },
+            Field("organizationID") { .text($0.organizationID) },
         ] + CredentialStatus.fields.map { field in field.of { $0.credential } } + [
             Field("groups") { .texts($0.groups) }, Field("createdAt") { .time($0.createdAt) },
         ]
 
-    /// For pages and apps that ask who is signed in: those are active.
+    /// For pages and apps that ask who is signed in, who is always active.
     package static let fieldsOfActive: [Field<User>] = fields.filter { $0.name != "state" }
 
     /// The fields in which two versions of a user differ, by bytes. `credentialState` includes time and cause.

@@ -10,14 +10,16 @@ package struct LastReports: Hashable, Sendable {
     /// About forwarding; only events report it.
     package var forwarding: Timestamp?
     package var realUserStatus: Timestamp?
+    /// Any token: one without `org_id` says that there is no organization.
+    package var token: Timestamp?
 }
 
 extension LastReports {
-    /// Of a person's first sign-in.
+    /// The reports of a person's first sign-in.
     init(_ claims: IdentityClaims) {
         self.init(
             email: claims.email == nil ? nil : claims.issuedAt,
-            realUserStatus: claims.realUserStatus == nil ? nil : claims.issuedAt)
+            realUserStatus: claims.realUserStatus == nil ? nil : claims.issuedAt, token: claims.issuedAt)
     }
 }
 
@@ -30,9 +32,10 @@ extension User {
         name = firstConsent ?? PersonName()
         email = claims.email
         realUserStatus = claims.realUserStatus
+        organizationID = claims.organizationID
     }
 
-    /// Applies what a verified token says, unless Apple has reported something newer, and the name from first consent.
+    /// Applies a verified token's claims, unless Apple has reported something newer, and the name from first consent.
     /// Updates `reports`, and returns the names of the changed fields, as in the API.
     package mutating func absorb(
         _ claims: IdentityClaims, firstConsent: PersonName?, reports: inout LastReports
@@ -51,6 +54,10 @@ extension User {
             realUserStatus = status
             reports.realUserStatus = claims.issuedAt
         }
+        if isNewest(reports.token) {
+            organizationID = claims.organizationID
+            reports.token = claims.issuedAt
+        }
         if let firstConsent { name.fill(from: firstConsent) }
         let event = CredentialEvent.signIn(issuedAt: claims.issuedAt)
         // A sign-in removes no identity.
@@ -68,8 +75,8 @@ extension User {
         email = address
     }
 
-    /// Adopts what only a second account of the same person has, and the newer address. The state stays; `reports` is
-    /// of both afterwards.
+    /// Adopts values that only a second account of the same person has, and the newer address and organization. The state
+    /// stays; `reports` then covers both.
     package mutating func absorb(_ second: User, reports: inout LastReports, _ secondReports: LastReports) {
         if externalID == nil { externalID = second.externalID }
         let more = second.groups.filter { group in !groups.contains(where: group.isExactly) }
@@ -82,11 +89,15 @@ extension User {
             reports.forwarding = secondReports.forwarding
         }
         realUserStatus = realUserStatus ?? second.realUserStatus
+        if let newer = secondReports.token, reports.token.map({ $0 <= newer }) ?? true {
+            organizationID = second.organizationID
+            reports.token = newer
+        }
     }
 }
 
 extension PersonName {
-    /// Fills only what is empty, and never mixes two names: one half is used only if the other half is equal.
+    /// Fills only an empty half, and never mixes two names: one half is used only if the other half is equal.
     package mutating func fill(from other: PersonName) {
         if isEmpty {
             self = other
@@ -149,7 +160,7 @@ extension Database {
 }
 
 extension Transaction {
-    /// Writes what differs, with its events.
+    /// Writes the differences, with their events.
     func change(_ before: User, to after: User) throws {
         let fields = before.changedFields(comparedWith: after)
         guard !fields.isEmpty else { return }
@@ -171,6 +182,7 @@ extension Transaction {
             revocations += try queueRevocations(identity)
             try eraseTraces(of: identity)
         }
+        try forgetAudited(id)
         // Cascades to identities, credentials and sessions.
         try run("DELETE FROM user WHERE id = ?", [id])
         return .deleted(revocations: revocations)

@@ -1,11 +1,18 @@
 package import Coding
 import Storage
 
-/// Where a page of a list ended: the last user's position by creation, in a search by name after that of the word.
+/// Where a page of a list ended: the last user's position in its order, in a search by name after that of the word.
 package struct UserCursor: Hashable, Sendable {
-    package var createdAt: Timestamp
+    /// Of the creation, or of the last sign-in.
+    package var time: Timestamp
     package var id: UserID
     package var word: String?
+}
+
+/// By creation, or the last sign-in first. A search by name is in the order of the words found.
+package enum UserOrder: String, Sendable, CaseIterable {
+    case newest, oldest
+    case lastSignIn = "last-sign-in"
 }
 
 /// Selects users; nil values select all.
@@ -16,17 +23,22 @@ package struct UserFilter: Hashable, Sendable {
     package var email: String?
     /// Beginnings of words of the name (`SearchWords`).
     package var name: String?
+    package var order: UserOrder
 
-    package init(state: User.State? = nil, group: String? = nil, email: String? = nil, name: String? = nil) {
+    package init(
+        state: User.State? = nil, group: String? = nil, email: String? = nil, name: String? = nil,
+        order: UserOrder = .oldest
+    ) {
         self.state = state
         self.group = group
         self.email = email
         self.name = name
+        self.order = order
     }
 
     package func accepts(_ user: User) -> Bool {
         (state == nil || state == user.state)
-            && (group.map { group in user.groups.contains { $0.isExactly(group) } } ?? true)
+            && (group.map { group in user.memberships.contains { $0.isExactly(group) } } ?? true)
             && (email.map { Self.folded($0) == user.email.map { Self.folded($0.address) } } ?? true)
             && (name.flatMap(SearchWords.query).map { SearchWords.finds($0, in: user.name) } ?? true)
     }
@@ -40,7 +52,7 @@ package struct UserFilter: Hashable, Sendable {
 /// A condition on the user for a change to be made, evaluated in its transaction: no other write comes between.
 package typealias UserCondition = @Sendable (User) -> Bool
 
-/// Oldest first, or in the order of the words found. May have fewer than `limit` when many had to be scanned.
+/// May have fewer than `limit` when many had to be scanned.
 package typealias UserPage = Page<User, UserCursor>
 
 /// Changes to a user by an application or the operator; nil leaves a field as it is.
@@ -108,12 +120,12 @@ package enum UserDeletion: Hashable, Sendable {
     case deleted(revocations: Int)
 
     /// Whether Apple is notified; nil without a deletion.
-    package var appleIsTold: Bool? {
+    package var isAppleNotified: Bool? {
         if case .deleted(let revocations) = self { revocations > 0 } else { nil }
     }
 }
 
-/// Limits on what an application stores with a user.
+/// Limits on an application's values for a user.
 package enum UserLimits {
     /// Bytes of UTF-8.
     package static let externalID = 255
@@ -123,14 +135,25 @@ package enum UserLimits {
 
     package static func accepts(externalID: String) -> Bool { PlainLine.accepts(externalID, maximum: Self.externalID) }
 
+    /// Begins the group of an organization. Apple alone says who is in it.
+    package static let organization = "org:"
+
+    package static func isOrganization(_ group: String) -> Bool { group.utf8.starts(with: organization.utf8) }
+
+    /// Of the operator's groups.
     package static func accepts(groups: [String]) -> Bool {
         groups.count <= Self.groups && Set(groups.map { Array($0.utf8) }).count == groups.count
-            && groups.allSatisfy(accepts(group:))
+            && groups.allSatisfy { accepts(group: $0) && !isOrganization($0) }
+    }
+
+    package static func accepts(organizationID: String) -> Bool {
+        !organizationID.isEmpty && accepts(group: organization + organizationID)
     }
 
     /// Commas separate groups in the proxy's field.
     package static func accepts(group: String) -> Bool {
-        PlainLine.acceptsName(group, maximum: groupName) && !group.utf8.contains(UInt8(ascii: ","))
+        let maximum = isOrganization(group) ? externalID : groupName
+        return PlainLine.acceptsName(group, maximum: maximum) && !group.utf8.contains(UInt8(ascii: ","))
     }
 }
 
@@ -175,7 +198,42 @@ extension Database {
         return try await read { snapshot in try snapshot.users(ids) }
     }
 
-    /// The people whom these subjects mean to `team`.
+    /// When each of these people last signed in, by Apple's clock; without those who have not signed in here.
+    package func lastSignIns(of ids: Set<UserID>) async throws(Failure) -> [UserID: Timestamp] {
+        guard !ids.isEmpty else { return [:] }
+        return try await read { snapshot in
+            let rows = try snapshot.rows(
+                """
+                SELECT i.user AS person, max(i.last_sign_in_issued_at) AS time FROM apple_identity i
+                WHERE i.last_sign_in_issued_at > ? AND i.user IN (SELECT value FROM json_each(?)) GROUP BY i.user
+                """, [ImportedPerson.signInTime, TextList(ids.map(\.rawValue))])
+            return Dictionary(uniqueKeysWithValues: try rows.map { (try $0["person"], try $0["time"]) })
+        }
+    }
+
+    /// The groups that have members, by name; at most `limit`.
+    package func groupNames(limit: Int) async throws(Failure) -> [String] {
+        try await read { snapshot in
+            // One look-up a name, however many members it has.
+            try snapshot.rows(
+                """
+                WITH RECURSIVE found (name) AS (SELECT min(name) FROM user_group
+                UNION ALL SELECT (SELECT min(g.name) FROM user_group g WHERE g.name > f.name) FROM found f
+                WHERE f.name IS NOT NULL) SELECT name FROM found WHERE name IS NOT NULL LIMIT ?
+                """, [limit]
+            ).map { try $0["name"] }
+        }
+    }
+
+    /// How many people are in each group that somebody is in.
+    package func groupCounts() async throws(Failure) -> [String: Int] {
+        try await readCounting { snapshot in
+            let rows = try snapshot.rows("SELECT name, count(*) AS number FROM user_group GROUP BY name")
+            return Dictionary(try rows.map { (try $0["name"], try $0["number"]) }) { $1 }
+        }
+    }
+
+    /// The people with these subjects for `team`.
     package func users(team: TeamID, subjects: Set<AppleSubject>) async throws(Failure) -> [AppleSubject: User] {
         guard !subjects.isEmpty else { return [:] }
         return try await read { snapshot in

@@ -15,11 +15,11 @@ package struct ImportedPerson: Hashable, Sendable {
         }
     }
 
-    /// The id if they are new.
+    /// The ID to use if they are new.
     package var newUser: UserID
     package var subject: AppleSubject
     package var externalID: String?
-    /// If they are new.
+    /// The state to use if they are new.
     package var state = User.State.active
     package var name = PersonName()
     package var email: EmailAddress?
@@ -38,9 +38,9 @@ extension ImportedPerson {
 
 package enum ImportResult: Hashable, Sendable {
     case imported(UserID)
-    /// A known person; something empty was filled.
+    /// A known person, with at least one empty field filled.
     case updated(UserID)
-    /// A known person; nothing empty could be filled.
+    /// A known person, without an empty field to fill.
     case unchanged(UserID)
     case refused(ImportRefusal)
 }
@@ -50,7 +50,7 @@ package enum ImportRefusal: Hashable, Sendable {
     case externalIDTaken(by: UserID)
     /// An import does not replace an external id.
     case otherExternalID(of: UserID)
-    /// They were deleted, and their tokens wait to be revoked at Apple.
+    /// They were deleted, and their tokens are waiting to be revoked at Apple.
     case beingDeleted
 }
 

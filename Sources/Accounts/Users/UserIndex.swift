@@ -2,7 +2,7 @@ import Coding
 import Storage
 
 // The indexes of `UserChoice`: the words of names in user_word, groups in user_group. user records which name and groups
-// were indexed, so that what an older version writes at the same time is detected.
+// were indexed, so that writes of an older version at the same time are detected.
 
 extension PersonName {
     /// As compared in the schema.
@@ -10,22 +10,23 @@ extension PersonName {
 }
 
 extension Transaction {
-    /// Adds the words of a user who is not indexed.
-    func index(_ user: UserID, _ name: PersonName, createdAt: Timestamp) throws {
-        for word in SearchWords.words(of: name).sorted() {
-            try run("INSERT INTO user_word (word, created_at, user) VALUES (?, ?, ?)", [word, createdAt, user])
+    /// Adds the words and groups of a user who is not indexed.
+    func index(_ user: User) throws {
+        for word in SearchWords.words(of: user.name).sorted() {
+            try run(
+                "INSERT INTO user_word (word, created_at, user) VALUES (?, ?, ?)", [word, user.createdAt, user.id])
+        }
+        for group in user.memberships {
+            try run(
+                "INSERT INTO user_group (name, created_at, user) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+                [group, user.createdAt, user.id])
         }
     }
 
     func indexAgain(_ user: User) throws {
         try run("DELETE FROM user_word WHERE user = ?", [user.id])
         try run("DELETE FROM user_group WHERE user = ?", [user.id])
-        try index(user.id, user.name, createdAt: user.createdAt)
-        for group in user.groups {
-            try run(
-                "INSERT INTO user_group (name, created_at, user) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-                [group, user.createdAt, user.id])
-        }
+        try index(user)
     }
 }
 
@@ -49,7 +50,7 @@ extension Database {
     }
 }
 
-/// The words by which a name is found: lower case, Latin letters without accents. A search has beginnings of them.
+/// The words by which a name is found: lower case, Latin letters without accents. A search matches their beginnings.
 package enum SearchWords {
     /// The most words of a name, and characters of a word.
     private static let most = 8

@@ -7,10 +7,10 @@ package struct WebhookEndpointID: Hashable, Sendable {
     package init(_ rawValue: Int64) { self.rawValue = rawValue }
 }
 
-/// Where logout tokens of a client go.
+/// The address for a client's logout tokens.
 package struct LogoutAddress: Hashable, Sendable {
     package var uri: String
-    /// Whether it came by the API: then this server calls no internal address.
+    /// Whether it was registered through the API: then this server calls no internal address.
     package var isPublicOnly: Bool
 }
 
@@ -23,7 +23,7 @@ package struct WebhookDelivery: Hashable, Sendable {
     /// The event's position in the journal.
     package var sequence: Int64
     package var entry: JournalEntry
-    /// Deliveries of one line are sent one after another. A person's id; for a logout token, the session's.
+    /// Deliveries with the same `line` are sent one after another: the person's ID; for a logout token, the session's.
     package var line: String
     /// Failed attempts so far.
     package var attempts: Int
@@ -50,7 +50,7 @@ package enum WebhookTransition: Hashable, Sendable {
     case stopped
 }
 
-/// One endpoint, as its operator sees it.
+/// The state of one endpoint, for its operator.
 package struct WebhookEndpoint: Hashable, Sendable {
     package var url: String
     package var addedAt: Timestamp
@@ -68,7 +68,7 @@ package struct WebhookEndpoint: Hashable, Sendable {
     /// Until when it asked us to pause.
     package var pausedUntil: Timestamp?
 
-    /// Followed by the ID of an OpenID client, in place of an address.
+    /// Followed by the ID of an OpenID client, instead of an address.
     package static let clientPrefix = "client:"
 
     package static func url(ofClient id: String) -> String { clientPrefix + id }
@@ -81,7 +81,7 @@ package struct WebhookEndpoint: Hashable, Sendable {
     /// An endpoint's address for display: without its query, which may contain a secret.
     package static func name(of url: String) -> String { url.firstIndex(of: "?").map { url[..<$0] + "?..." } ?? url }
 
-    /// Whether `text` names this address, as configured or as displayed.
+    /// Whether `text` is this address, as configured or as displayed.
     package static func isNamed(_ url: String, _ text: String) -> Bool {
         [url, name(of: url)].contains { $0.isExactly(text) }
     }
@@ -125,7 +125,7 @@ package struct WebhookRequest: Hashable, Sendable {
         WebhookEndpoint.client(of: url) == nil ? AbsoluteURL(url)?.origin ?? "" : url
     }
 
-    /// Those of Standard Webhooks.
+    /// The header fields of Standard Webhooks.
     package var fields: [(name: String, value: String)] {
         [("webhook-id", id), ("webhook-timestamp", String(timestamp)), ("webhook-signature", signature)]
     }

@@ -12,8 +12,8 @@ package typealias LogoutTokens =
 
 /// Delivers events from the journal to the endpoints.
 ///
-/// All state is in the store: what waits, how often it failed, when it is due. A process that is killed at any point causes
-/// at most one event to be sent again, under the same id.
+/// All state is in the store: waiting deliveries, their failures, when each is due. A process that is killed at any
+/// point causes at most one event to be sent again, under the same id.
 package final class WebhookDispatcher: Sendable {
     private let database: Database
     private let sender: any WebhookSender
@@ -71,7 +71,7 @@ package final class WebhookDispatcher: Sendable {
                 let limit = lines.withLock { $0.prepare(at: endpoint) }
                 guard limit > 0 else { continue }
                 let found = try await database.dueWebhooks(for: endpoint, limit: limit, at: now)
-                    // Others belong to another process.
+                    // Other endpoints belong to another process.
                     .filter { targets[$0.url] != nil || $0.logout != nil }
                 deliveries += lines.withLock { $0.start(found) }
             }
@@ -79,7 +79,7 @@ package final class WebhookDispatcher: Sendable {
             return (deliveries, hasMore)
         } catch {
             failed(error)
-            // These are marked as in flight.
+            // The deliveries are marked as in flight.
             return (deliveries, false)
         }
     }
@@ -151,7 +151,7 @@ package final class WebhookDispatcher: Sendable {
             logger.warning("webhook endpoint failing", metadata: metadata(["cause": .string(reason)]))
         case (.recovered(let since), _):
             let seconds = (now.milliseconds - since.milliseconds) / 1000
-            logger.info("webhook endpoint recovered", metadata: metadata(["seconds": "\(seconds)"]))
+            logger.info("webhook endpoint recovered", metadata: metadata(["seconds": .stringConvertible(seconds)]))
         case (.stopped, _): logger.error("webhook endpoint gone; deliveries stopped", metadata: metadata())
         default: break
         }

@@ -23,7 +23,7 @@ extension JournalEntry {
         }
     }
 
-    /// The members about the user, and those that apply.
+    /// The members about the user, and optional members that apply.
     private func writeSubject(to writer: inout JSONWriter) {
         writer.member("user", user.rawValue)
         if let externalID { writer.member("externalID", externalID) }
@@ -31,6 +31,7 @@ extension JournalEntry {
         if let cause { writer.member("cause", cause.rawValue) }
         if let into { writer.member("into", into.rawValue) }
         if let link { writer.member("link", link.rawValue) }
+        if let client { writer.member("clientID", client.rawValue) }
         if !fields.isEmpty { writer.member("fields", .texts(fields)) }
     }
 }

@@ -21,7 +21,7 @@ enum WebhookQuery {
     /// Of the newest journal entry. Not max(sequence): retention may have emptied the table.
     static let lastSequence = "coalesce((SELECT max(sequence) FROM event), 0)"
 
-    /// An earlier row of `d`'s line is not dead. The named index keeps SQLite from reading all that waits.
+    /// An earlier row of `d`'s line is not dead. The named index keeps SQLite from reading all waiting rows.
     static let hasPredecessor = """
         EXISTS (SELECT 1 FROM webhook_delivery p INDEXED BY webhook_delivery_line WHERE p.endpoint = d.endpoint AND p.user = d.user \
         AND p.sequence < d.sequence AND p.dead_at IS NULL)
@@ -89,7 +89,7 @@ extension Database {
         }
     }
 
-    /// What is due for one endpoint, in the order in which it became due.
+    /// The due deliveries of one endpoint, in the order in which they became due.
     package func dueWebhooks(
         for endpoint: WebhookEndpointID, limit: Int, at now: Timestamp
     ) async throws(Failure) -> [WebhookDelivery] {
@@ -118,7 +118,7 @@ extension Database {
     ) async throws(Failure) -> WebhookTransition {
         try await write(at: now) { transaction in
             switch record {
-            // An endpoint that refuses one token works.
+            // An endpoint that refuses one token is not failing.
             case .delivered, .refused: try transaction.recordDelivered(delivery)
             case .failed(let reason, let next, let pause):
                 try transaction.recordFailed(delivery, reason, next: next, pausedUntil: pause)

@@ -130,7 +130,7 @@ extension WebhookEndpoint {
     }
 }
 
-/// The reader of a report: it decides how much of a failure is shown.
+/// The reader of a report, which decides how much of a failure is shown.
 package enum WebhookReader: Sendable {
     case `operator`, api
 

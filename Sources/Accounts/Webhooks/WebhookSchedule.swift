@@ -87,10 +87,10 @@ package enum WebhookVerdict: Hashable, Sendable {
         }
     }
 
-    /// How a reason begins when there was an answer.
+    /// The beginning of a reason when there was an answer.
     private static let answered = "status "
 
-    /// An answer's status, otherwise the same words: more would tell the API which hosts this machine reaches.
+    /// An answer's status, otherwise a constant text: more would reveal to the API which hosts this machine can reach.
     package static func outward(_ reason: String) -> String {
         reason.utf8.starts(with: answered.utf8) ? reason : "not reached"
     }

@@ -36,7 +36,8 @@ extension Simulator {
                 ClientRequest(method: .post, url: url, fields: fields, body: body.bytes)
             ).status.code
         } catch {
-            failure = String(describing: error)
+            failure = "\(error)"
+            if case .tls = error { failure? += ". For a certificate of your own, start with --trust FILE." }
         }
         change { world, moment in
             guard let index = world.notifications.lastIndex(where: { $0.id == id }) else { return }

@@ -21,7 +21,7 @@ extension ServerParts {
         let target = source + ".before-" + pending.name
         runtime.logger.notice(
             "backing up the database before a schema change; this can take minutes",
-            metadata: ["file": "\(target)", "step": "\(pending.name)", "bytes": "\(pending.bytes)"])
+            metadata: ["file": "\(target)", "step": "\(pending.name)", "bytes": .stringConvertible(pending.bytes)])
         do {
             let copy = try StagedCopy(for: target)
             try CheckedCopy.copy(source, to: copy.path)

@@ -69,7 +69,7 @@ struct Restore {
         do {
             kept = try keepPresent()
             hasLog = StagedCopy.companions(of: path).contains { FileStamp(of: $0) != nil }
-            try Files.land(staging.path, at: hasLog ? PendingRestore.path(of: path) : path, replacing: true)
+            try Files.publish(staging.path, at: hasLog ? PendingRestore.path(of: path) : path, replacing: true)
         } catch let failure as CommandFailure {
             throw failure
         } catch {
@@ -99,12 +99,12 @@ struct Restore {
         for number in 1... {
             let name = path + ".before-restore-\(stamp)" + (number == 1 ? "" : "-\(number)")
             do throws(SystemError) {
-                try Files.keep(path, as: name)
+                try Files.addLink(path, as: name)
             } catch {
                 if error.isAlreadyThere { continue }
                 throw error
             }
-            for suffix in companions { try Files.keep(path + suffix, as: name + suffix) }
+            for suffix in companions { try Files.addLink(path + suffix, as: name + suffix) }
             return name
         }
         return nil

@@ -71,7 +71,7 @@ enum PendingRestore {
             // SQLite would treat a remaining log as the new database's own.
             for file in StagedCopy.companions(of: database) { try Files.remove(file) }
             try Files.synchronizeDirectory(of: database)
-            try Files.land(path(of: database), at: database, replacing: true)
+            try Files.publish(path(of: database), at: database, replacing: true)
         } catch {
             throw CommandFailure(
                 """

@@ -53,7 +53,7 @@ final class StagedCopy {
         var isOurs = false
         do throws(SystemError) {
             isOurs = try lock.isStill(at: path)
-            if isOurs { try Files.land(path, at: target, replacing: replacing) }
+            if isOurs { try Files.publish(path, at: target, replacing: replacing) }
         } catch {
             throw CommandFailure(error.isAlreadyThere ? Self.isThere(target) : "\(target) cannot be written: \(error).")
         }

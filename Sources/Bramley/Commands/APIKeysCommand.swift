@@ -72,9 +72,12 @@ struct APIKeysCommand: AsyncParsableCommand {
             try await page.show(
                 [
                     .init("ID") { .code($0.id.rawValue) }, .init("NAME", flexible: true) { .text($0.name) },
-                    .init("SCOPES", flexible: true) { .text($0.scopes.map(\.rawValue).joined(separator: ",")) },
-                    .init("CREATED") { .time($0.createdAt) }, .init("LAST USED") { .time($0.lastUsedAt) },
-                    .init("EXPIRES") { .time($0.expiresAt) }, .init("REVOKED") { .time($0.revokedAt) },
+                    .init("SCOPES", flexible: true, optional: true) {
+                        .text($0.scopes.map(\.rawValue).joined(separator: ","))
+                    },
+                    .init("CREATED", optional: true) { .time($0.createdAt) },
+                    .init("LAST USED", optional: true) { .time($0.lastUsedAt) },
+                    .init("EXPIRES", optional: true) { .time($0.expiresAt) }, .init("REVOKED") { .time($0.revokedAt) },
                 ], APIKey.fields, .apiKeys, empty: "No keys.", json: options.json
             ) { after, limit in Page(of: keys, after: after, limit: limit, by: \.id.rawValue) }
         }
@@ -99,7 +102,7 @@ struct APIKeysCommand: AsyncParsableCommand {
             let missing = CommandFailure("There is no key \(id), or it is already revoked.")
             guard let key = try await context.database.apiKeys().first(where: { $0.id == id }), key.revokedAt == nil
             else { throw missing }
-            try confirmation.confirm(
+            try await confirmation.confirm(
                 "The application that uses \(key.id) (\(key.name)) will no longer be able to call the API.",
                 id: id.rawValue)
             let now = context.now

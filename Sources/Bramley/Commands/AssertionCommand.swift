@@ -22,7 +22,7 @@ struct AssertionCommand: AsyncParsableCommand {
         var revoke = false
 
         func run(on context: OperatorDatabase) async throws {
-            if revoke { try confirmation.confirm("Every assertion in use will be refused within five minutes.") }
+            if revoke { try await confirmation.confirm("Every assertion in use will be refused within five minutes.") }
             let next = try await Self.rotate(context, revoking: revoke)
             let lines = next.map { "\($0.keyID) signs with \($0.algorithm.rawValue) from \($0.signsFrom.rfc3339)" }
             let keys = next.map { key -> [FieldValue.Member] in

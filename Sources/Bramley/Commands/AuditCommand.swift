@@ -24,8 +24,8 @@ struct AuditCommand: AsyncParsableCommand {
         @Option(help: ArgumentHelp("Only this type. Repeatable.", valueName: "type")) var type: [AuditEntry.Kind] = []
 
         @Option(
-            help: ArgumentHelp("Start time: 2026-01-02, 2026-01-02T03:04:05Z, or an age such as 7d.", valueName: "time")
-        )
+            help: ArgumentHelp(
+                "Start time: yesterday, 2026-01-02, 2026-01-02T03:04:05Z, or an age such as 7d.", valueName: "time"))
         var since: MomentArgument?
 
         @Option(help: ArgumentHelp("End time, exclusive.", valueName: "time")) var until: MomentArgument?
@@ -37,9 +37,9 @@ struct AuditCommand: AsyncParsableCommand {
             try await page.show(
                 [
                     .init("TIME") { .time($0.time) }, .init("TYPE") { .text($0.kind.rawValue) },
-                    .init("BY", flexible: true) { .text(Self.actor($0)) },
-                    .init("REASON", flexible: true) { .text($0.reason) },
-                    .init("OBJECT", flexible: true) { .text($0.object) },
+                    .init("BY", optional: true) { .text(Self.actor($0)) },
+                    .init("REASON", flexible: true, optional: true) { .text($0.reason) },
+                    .init("OBJECT") { .text(Self.object($0)) },
                     .init("FROM", optional: true) { .text($0.network) },
                     .init("SUBJECT", optional: true) { .text($0.subject.map(Hexadecimal.encode)) },
                 ], AuditEntry.fields, .audit, empty: "No entries.", json: options.json
@@ -49,6 +49,11 @@ struct AuditCommand: AsyncParsableCommand {
                     try await context.database.auditLog(filter, before: after, limit: limit)
                 }
             }
+        }
+
+        private static func object(_ line: AuditEntry) -> String? {
+            guard let person = line.person?.rawValue else { return line.object }
+            return line.object.map { "\($0) \(person)" } ?? person
         }
 
         /// `operator root (sudo: ann)`, the id of an API key, or one word.
@@ -62,12 +67,18 @@ struct AuditCommand: AsyncParsableCommand {
 package enum MomentArgument: Hashable, Sendable, ExpressibleByArgument {
     case at(Timestamp)
     case ago(seconds: Int64)
+    /// The beginning of a day in UTC: today is 0, yesterday 1.
+    case day(before: Int64)
 
     package init?(argument: String) {
         if let ago = argument.wholeMatch(of: /([0-9]{1,6})([mhd])/) {
             let unit: Int64 = ["m": 60, "h": 3_600, "d": 86_400][ago.2] ?? 0
             guard let count = Int64(ago.1) else { return nil }
             self = .ago(seconds: count * unit)
+            return
+        }
+        if let days: Int64 = ["today": 0, "yesterday": 1][argument] {
+            self = .day(before: days)
             return
         }
         let pattern = /([0-9]{4})-([0-9]{2})-([0-9]{2})(?:T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.[0-9]{1,9})?Z)?/
@@ -81,6 +92,7 @@ package enum MomentArgument: Hashable, Sendable, ExpressibleByArgument {
         switch self {
         case .at(let moment): moment
         case .ago(let seconds): now.adding(seconds: -seconds)
+        case .day(let days): Timestamp(seconds: (now.seconds / 86_400 - days) * 86_400)
         }
     }
 

@@ -57,7 +57,9 @@ struct BackupCommand: ReportingCommand {
         let contents = try await CheckedCopy.examine(
             copy.path, clock: clock, orSay: "The copy is not valid and was deleted.")
         guard !Task.isCancelled else { throw CheckedCopy.interrupted }
+        let now = clock.now()
         try copy.land(replacing: replacing)
+        FileExamination.noteBackup(of: source, at: now)
         return contents
     }
 

@@ -17,7 +17,7 @@ package struct CheckCommand: ReportingCommand {
     package func perform() async throws {
         if reference { return try CommandOutput.write(Array(ConfigurationTable.reference.utf8)) }
         if schema { return try CommandOutput.write(Array(ConfigurationSchema.text.utf8)) }
-        let loaded = try Self.load(options.input)
+        let loaded = try Self.load(options.input(.reported))
         try CommandOutput.line((await clients(loaded) + Self.summary(of: loaded)).joined(separator: "\n"))
     }
 
@@ -33,7 +33,7 @@ package struct CheckCommand: ReportingCommand {
 
     /// What the configuration and the registered clients say of each other, where there is a database.
     private func clients(_ loaded: LoadedConfiguration) async -> [String] {
-        guard let context = try? OperatorDatabase.open(options.input) else { return [] }
+        guard let context = try? OperatorDatabase.open(options.input(.reported)) else { return [] }
         defer { context.database.close() }
         return await Doctor.clients(context.database, loaded.configuration, at: context.now)
             .filter { $0.state != .good }.flatMap(\.lines)
@@ -49,6 +49,9 @@ package struct CheckCommand: ReportingCommand {
                 "  page languages          \(configuration.web.locales.joined(separator: ", "))",
                 "  public address          \(configuration.web.publicURL.absolute)",
             ]
+        if let color = configuration.web.site.accentColor {
+            lines.append("  accent colour           \(color.text), in dark mode \(color.lightened.text)")
+        }
         if let leaf = configuration.server.tls.flatMap({ try? CertificateChain(pem: $0.certificate) })?.leaf {
             let end = Timestamp(seconds: leaf.notAfter).rfc3339
             lines.append("  TLS certificate         for \(leaf.names.joined(separator: ", ")), until \(end)")

@@ -8,17 +8,32 @@ struct InitCommand: ReportingCommand {
         abstract: "Create a configuration and print the values for Apple's portal.",
         discussion: """
             Asks for missing values if standard input is a terminal. Any other configuration key may be given as a \
-            flag, such as --server-port 8081; see docs/reference/configuration.md.
+            flag, such as --server-port 8081; see docs/reference/configuration.md. With --rehearse, apple-simulator \
+            stands in for Apple: see docs/start/getting-started.md.
             """)
 
     @Option(
         name: [.customLong("output"), .customLong("config")],
         help: ArgumentHelp(
             "The file to write. config.schema.json is written next to it. (default: \(ConfigurationLoader.systemPath) "
-                + "if it is \"{}\", as installed by the Debian package, else \(ConfigurationLoader.defaultPath))",
+                + "if it says nothing about Apple yet, as installed by the Debian package, else "
+                + "\(ConfigurationLoader.defaultPath))",
             valueName: "file"))
     var output: String?
 
+    @Flag(help: "Set up a rehearsal with the simulated Apple instead of Apple.") var rehearse = false
+
+    @Option(
+        help: ArgumentHelp(
+            "The simulator's address, for browsers and the server; implies --rehearse. (default: "
+                + "\(Rehearsal.simulator))",
+            valueName: "url"))
+    var simulator: String?
+
+    @Flag(help: "End the rehearsal: delete its people, sessions and keys, and keep the rest of the configuration.")
+    var leaveRehearsal = false
+
+    @OptionGroup var confirmation: ConfirmationOptions
     @Flag(help: "Replace existing files.") var force = false
     @Flag(help: "Do not prompt; missing values are errors.") var nonInteractive = false
     @Option("publicURL", "public-url", "The public address, such as https://id.example.com.") var publicURL: String?
@@ -28,7 +43,7 @@ struct InitCommand: ReportingCommand {
     @Option("apple.keyID", "id", "The ten-character Key ID. (default: from the file name)") var keyID: String?
     @Option("apple.bundleIDs", "ids", "Bundle IDs of your apps, comma-separated.") var bundleIDs: String?
 
-    @Option("apple.scopes", "scopes", "What to request: name,email, one of them, or \"\" for neither.")
+    @Option("apple.scopes", "scopes", "What to request: name,email, one of them, or none.")
     var scopes: String?
 
     @Option("access.signUp", "word", "Who may sign up: open, approval or closed.") var signUp: String?
@@ -51,11 +66,17 @@ struct InitCommand: ReportingCommand {
     @Argument(parsing: .allUnrecognized, help: ArgumentHelp("Any other key as a flag.", valueName: "--key value"))
     var keys: [String] = []
 
+    func validate() throws {
+        let answers = SetupQuestion.all.contains { self[keyPath: $0.option] != nil }
+        guard !leaveRehearsal || !(answers || rehearse || simulator != nil || force || nonInteractive || !keys.isEmpty)
+        else { throw ValidationError("--leave-rehearsal takes only --output and --yes.") }
+    }
+
     func perform() async throws {
         let lines: [String]
-        do throws(CommandFailure) {
-            lines = try setUp()
-        } catch {
+        do {
+            lines = try await Interruption.cancelling { leaveRehearsal ? try await leave() : try await setUp() }
+        } catch let error as CommandFailure where !leaveRehearsal {
             Self.write(Self.fitted(error.description, to: .error) + "\n")
             throw ExitCode(1)
         }
@@ -70,27 +91,50 @@ struct InitCommand: ReportingCommand {
     /// To standard error, so that standard output contains only the result.
     static func write(_ text: String) { StandardError().write([UInt8](text.utf8)) }
 
-    private func setUp() throws(CommandFailure) -> [String] {
+    private var rehearsal: Rehearsal? { simulator.map(Rehearsal.init) ?? (rehearse ? Rehearsal() : nil) }
+
+    /// How to run it again: without the answers.
+    var commandWords: String {
+        (["bramley", "init"] + (output.map { ["--output", $0] } ?? []) + (force ? ["--force"] : [])
+            + (simulator.map { ["--simulator", $0] } ?? (rehearse ? ["--rehearse"] : [])))
+            .map(ConfigurationDraft.quoted).joined(separator: " ")
+    }
+
+    private func setUp() async throws(CommandFailure) -> [String] {
         let target = ConfigurationOutput(path: output ?? ConfigurationOutput.defaultPath, replacesFiles: force)
         try target.check()
-        var draft = draft
+        var draft = draft(for: target)
+        if let rehearsal {
+            // The simulator's unit knows no other.
+            guard !ConfigurationTable.keys.contains(where: { $0.name.hasPrefix("apple.privateKey") && draft.gives($0) })
+            else { throw CommandFailure("A rehearsal makes its own key: leave out --private-key-file.") }
+            draft.preset(rehearsal.settings(target))
+        }
         if target.isOfPackage, let key = ConfigurationTable.byName["storage.directory"], !draft.gives(key) {
             draft[key.name] = Self.packageData
         }
         if !nonInteractive, StandardStream.input.isTerminal {
             // Report invalid flags before asking anything.
-            try refuse(draft.problems.filter { $0.severity == .error && $0.source != nil })
-            try complete(&draft)
+            try refuse(errors(in: draft).filter { $0.source != nil })
+            try await complete(&draft, for: target.path)
         } else {
             draft["apple.keyID"] = draft["apple.keyID"] ?? draft.keyIDOfFile
         }
-        try refuse(draft.problems.filter { $0.severity == .error })
+        try refuse(errors(in: draft))
+        try rehearsal?.makeKey(target)
         var copied: String?
         if target.isOfPackage, let file = draft["apple.privateKeyFile"] {
             copied = try target.copyKey(file)
             draft["apple.privateKeyFile"] = copied ?? file
         }
         return try write(draft.document(at: target.path), to: target, copied: copied)
+    }
+
+    /// A rehearsal's key is made last.
+    private func errors(in draft: ConfigurationDraft) -> [ConfigurationProblem] {
+        draft.problems.filter { problem in
+            problem.severity == .error && (rehearsal == nil || problem.key != "apple.privateKeyFile")
+        }
     }
 
     /// The one place that the service may write.
@@ -100,11 +144,18 @@ struct InitCommand: ReportingCommand {
         _ document: JSONObject, to target: ConfigurationOutput, copied: String?
     ) throws(CommandFailure) -> [String] {
         // Load the same bytes again, by the rules of `check`.
-        let input = ConfigurationInput(path: target.path, content: Array(JSONLayout.text(.object(document)).utf8))
+        let input = ConfigurationInput(
+            path: target.path, content: Array(JSONLayout.text(.object(document)).utf8),
+            simulatedApple: rehearsal == nil ? .refused : .accepted)
         let loaded = try translating(try ConfigurationLoader.load(input)) { (error: ConfigurationFailure) in
             CommandFailure(error.description)
         }
         try target.write(document)
+        if rehearsal == nil {
+            try Rehearsal.removeOptions(target)
+        } else if target.isOfPackage {
+            try Rehearsal.writeOptions(of: loaded.configuration, target)
+        }
         var lines = [
             target.isOfPackage
                 ? "Wrote \(target.path) and, for editors, \(target.schemaPath)."
@@ -125,12 +176,20 @@ struct InitCommand: ReportingCommand {
             problem.source = question.flag
             return problem
         }
-        throw CommandFailure(ConfigurationFailure(problems: named).description)
+        let isPiped = !nonInteractive && !StandardStream.input.isTerminal
+        throw CommandFailure(
+            (isPiped ? "Standard input is not a terminal: nothing is asked or read. Pass the answers as flags.\n" : "")
+                + ConfigurationFailure(problems: named).description)
     }
 
-    private var draft: ConfigurationDraft {
-        var draft = ConfigurationDraft(others: keys)
-        for question in SetupQuestion.all { draft[question.key.name] = self[keyPath: question.option] }
+    private func draft(for target: ConfigurationOutput) -> ConfigurationDraft {
+        let file = force ? nil : target.unfinished
+        var draft = ConfigurationDraft(file ?? Array("{}".utf8), at: target.path, others: keys)
+        for question in SetupQuestion.all {
+            draft[question.key.name] = self[keyPath: question.option].flatMap {
+                question.text(ofAnswer: $0, offer: nil)
+            }
+        }
         return draft
     }
 }

@@ -19,9 +19,10 @@ struct LinksCommand: AsyncParsableCommand {
         func run(on context: OperatorDatabase) async throws {
             try await page.show(
                 [
-                    .init("ID") { .code($0.id.rawValue) }, .init("KIND") { .text($0.kind.rawValue) },
+                    .init("ID") { .code($0.id.rawValue) }, .init("KIND", optional: true) { .text($0.kind.rawValue) },
                     .init("STATE") { .text(Self.shown($0, at: context.now)) },
-                    .init("USER") { .code($0.user?.rawValue) }, .init("CREATED") { .time($0.createdAt) },
+                    .init("USER", optional: true) { .code($0.user?.rawValue) },
+                    .init("CREATED", optional: true) { .time($0.createdAt) },
                     .init("REASON", flexible: true) { .text($0.failure) },
                 ], Link.fields, .links, empty: "No links.", json: options.json
             ) { after, limit in try await context.database.links(in: Set(state), after: after, limit: limit) }

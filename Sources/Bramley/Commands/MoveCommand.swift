@@ -37,7 +37,7 @@ struct MoveCommand: ReportingCommand {
         defer { source.database.close() }
         let start = ContinuousClock.now
         let moved = try await Self.move(source, to: target) {
-            try confirmation.confirm(
+            try await confirmation.confirm(
                 "Everything in \(storage.place) will move to \(target.place). Bramley will no longer open the old "
                     + "database."
             )
@@ -92,7 +92,7 @@ struct MoveCommand: ReportingCommand {
     }
 
     private static func move(
-        _ source: OperatorDatabase, to target: MoveTarget, confirm: () throws -> Void
+        _ source: OperatorDatabase, to target: MoveTarget, confirm: () async throws -> Void
     ) async throws -> [MovedTable] {
         do {
             guard try await !DatabaseMove.isInUse(source.database.store) else {
@@ -101,8 +101,8 @@ struct MoveCommand: ReportingCommand {
             let database = try Database(options: target.options, keyring: source.keyring, runtime: source.runtime)
             defer { database.close() }
             let move = DatabaseMove(from: source.database.store, to: database.store)
-            if try await move.isToBeEnded() {
-                try await move.end()
+            if try await move.isUnfinished() {
+                try await move.finish()
                 return []
             }
             if let former = try await move.formerTarget() {
@@ -111,11 +111,11 @@ struct MoveCommand: ReportingCommand {
             guard try await move.isTargetEmpty() else {
                 throw CommandFailure("\(target.place) already contains a Bramley database. Choose an empty one.")
             }
-            try confirm()
+            try await confirm()
             let moved = try await ProgressLine.during("moving") {
                 try move.run(to: target.place, id: source.random.bytes(16))
             }
-            try await move.end()
+            try await move.finish()
             try await database.record(.command, user: nil, object: "move", at: source.now)
             return moved
         } catch  where error is Failure || error is StoreError {
@@ -135,7 +135,7 @@ private struct MoveTarget {
 
     static func parse(_ text: String, from configuration: DatabaseConfiguration) throws(CommandFailure) -> MoveTarget {
         var options = configuration.databaseOptions(for: .server)
-        let isPostgres = PostgresOptions.isMeant(by: text)
+        let isPostgres = PostgresOptions.isConnectionString(text)
         guard isPostgres != (options.store.postgres != nil) else {
             throw .usage(
                 isPostgres

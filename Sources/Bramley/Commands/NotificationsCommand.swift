@@ -21,7 +21,7 @@ struct NotificationsCommand: AsyncParsableCommand {
                     .init("JTI") { .code($0.id) }, .init("TYPE") { .text($0.type) },
                     .init("OUTCOME") { .text($0.outcome.rawValue) }, .init("RECEIVED") { .time($0.receivedAt) },
                     .init("EVENT TIME", optional: true) { .time($0.eventTime) },
-                    .init("SUBJECT", flexible: true, optional: true) { .text($0.subject?.rawValue) },
+                    .init("SUBJECT", optional: true) { .text($0.subject?.rawValue) },
                 ], RecordedNotification.fields, .notifications, empty: "No notifications.", json: options.json
             ) { after, limit in
                 try await context.database.notifications(outcome: outcome, after: after, limit: limit)

@@ -1,5 +1,6 @@
 internal import Accounts
 import ArgumentParser
+import Coding
 internal import Sockets
 internal import Storage
 
@@ -25,7 +26,7 @@ struct RestoreCommand: ReportingCommand {
         let restore = try await Interruption.cancelling {
             let restore = try await Restore.prepare(file, configuration, clock: SystemClock())
             do {
-                try confirmation.confirm(question(restore.contents, in: configuration.storage.directory))
+                try await confirmation.confirm(question(restore.contents, in: configuration.storage.directory))
             } catch {
                 restore.discard()
                 throw error

@@ -7,18 +7,25 @@ internal import Storage
 struct ServeCommand: ReportingCommand {
     static let configuration = CommandConfiguration(commandName: "serve", abstract: "Run the server.")
 
+    @Flag(
+        help: """
+            Accept an endpoint, issuer or script that is not Apple's even if publicURL is a real site. For tests \
+            only: whoever runs that endpoint can sign in as anyone, and every page says so.
+            """)
+    var allowSimulatedApple = false
+
     @OptionGroup var options: ConfigurationOptions
 
     func perform() async throws {
-        let input = options.input
+        let input = options.input(allowSimulatedApple ? .accepted : .refused)
         let loaded = try ConfigurationLoader.load(input)
         let (level, format) = (loaded.configuration.logLevel, loaded.configuration.logFormat)
         let output = StandardError(notice: { lost in
             LineLogHandler.line(
-                .warning, "log lines dropped", ["count": "\(lost)"], label: "bramley",
+                .warning, "log lines dropped", ["count": .stringConvertible(lost)], label: "bramley",
                 format: format, at: SystemClock().now())
         })
-        let prompt = PromptStandardError()
+        let prompt = NonblockingStandardError()
         let sink = try await translating(try LogQueue(output, direct: prompt?.write)) { (error: SystemError) in
             CommandFailure("The thread that writes the log cannot be started: \(error).")
         }

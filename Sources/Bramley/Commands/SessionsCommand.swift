@@ -23,7 +23,8 @@ struct SessionsCommand: AsyncParsableCommand {
                 SessionRows.ofAll(at: context.now, CommandOutput.tableStyle), SessionRows.fields, .sessions,
                 empty: "Nobody is signed in.", json: options.json
             ) { after, limit in
-                try await context.database.sessionsOfPeople(of: user, after: after, limit: limit, at: context.now)
+                try await context.database.sessionsOfPeople(
+                    of: user.map { [$0] }, after: after, limit: limit, at: context.now)
             }
         }
     }
@@ -57,7 +58,7 @@ struct SessionsCommand: AsyncParsableCommand {
         private func revoke(_ context: OperatorDatabase) async throws -> (revoked: Int, missing: Int) {
             let cause = SessionEndCause.revokedByOperator
             if all {
-                try confirmation.confirm("Everybody will be signed out.")
+                try await confirmation.confirm("Everybody will be signed out.")
                 let total = try await context.database.sessionCount()
                 let count = try await ProgressLine.during("signing everybody out", total: total, unit: "sessions ended")
                 {
@@ -68,7 +69,7 @@ struct SessionsCommand: AsyncParsableCommand {
             }
             if let user {
                 let finding = try await user.find(in: context)
-                try confirmation.confirm([finding], "will be signed out")
+                try await confirmation.confirm([finding], "will be signed out")
                 return (
                     try await context.database.endSessions(
                         of: finding.user.id, except: nil, cause: cause, at: context.now),
@@ -100,14 +101,15 @@ enum SessionRows {
         return rest.prefix(1) + [
             .init("USER") { .code($0.session.user.rawValue) },
             .init("NAME", flexible: true) { .text($0.user.flatMap(UserRows.name)) },
-            .init("EMAIL", flexible: true) { .text($0.user?.email?.address) },
+            .init("EMAIL", flexible: true, optional: true) { .text($0.user?.email?.address) },
         ] + rest.dropFirst()
     }
 
     static func ofOne(at now: Timestamp, _ style: TextTable.Style) -> [CommandColumn<Session>] {
         let describe = DeviceDescription.english()
         return [
-            .init("ID") { .code($0.id.rawValue) }, .init("DEVICE", flexible: true) { .text(describe($0)) },
+            .init("ID") { .code($0.id.rawValue) },
+            .init("DEVICE", flexible: true, optional: true) { .text(describe($0)) },
             .init("SEEN") { style == .piped ? .time($0.lastSeenAt) : .text($0.lastSeenAt.age(at: now)) },
             .init("ADDRESS", optional: true) { .text($0.device.address) },
             .init("CREATED", optional: true) { .time($0.createdAt) },

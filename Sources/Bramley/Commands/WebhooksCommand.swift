@@ -59,10 +59,11 @@ struct WebhooksCommand: AsyncParsableCommand {
                 return try CommandOutput.jsonList(endpoints, WebhookEndpoint.fields(kinds, at: now, for: .operator))
             }
             let columns: [CommandColumn<WebhookEndpoint>] = [
-                .init("ENDPOINT", flexible: true) { .text(WebhookEndpoint.name(of: $0.url)) },
+                .init("ENDPOINT") { .text(WebhookEndpoint.name(of: $0.url)) },
                 .init("STATE") { .text($0.state(at: now).rawValue) }, .init("WAITING") { .number($0.backlog) },
-                .init("OLDEST") { .time($0.oldest) }, .init("DEAD") { .number($0.deadLetters) },
-                .init("LAST SUCCESS") { .time($0.lastSuccessAt) }, .init("LAST FAILURE") { .time($0.lastFailureAt) },
+                .init("OLDEST", optional: true) { .time($0.oldest) }, .init("DEAD") { .number($0.deadLetters) },
+                .init("LAST SUCCESS", optional: true) { .time($0.lastSuccessAt) },
+                .init("LAST FAILURE", optional: true) { .time($0.lastFailureAt) },
                 // Next to "ok", the reason of a past failure would look like a present one.
                 .init("REASON", flexible: true) { .text($0.state(at: now) == .ok ? nil : $0.lastFailure) },
             ]
@@ -78,9 +79,10 @@ struct WebhooksCommand: AsyncParsableCommand {
             if options.json { return try CommandOutput.jsonList(letters, DeadWebhook.fields(for: .operator)) }
             let columns: [CommandColumn<DeadWebhook>] = [
                 .init("EVENT") { .code($0.entry.id.rawValue) }, .init("TYPE") { .text($0.entry.kind.rawValue) },
-                .init("USER") { .code($0.entry.user.rawValue) },
-                .init("ENDPOINT", flexible: true) { .text(WebhookEndpoint.name(of: $0.url)) },
-                .init("ATTEMPTS") { .number($0.attempts) }, .init("GIVEN UP") { .time($0.diedAt) },
+                .init("USER", optional: true) { .code($0.entry.user.rawValue) },
+                .init("ENDPOINT", optional: true) { .text(WebhookEndpoint.name(of: $0.url)) },
+                .init("ATTEMPTS", optional: true) { .number($0.attempts) },
+                .init("GIVEN UP", optional: true) { .time($0.diedAt) },
                 .init("REASON", flexible: true) { .text($0.failure) },
             ]
             try CommandOutput.table(columns, letters, empty: "No dead letters.")
@@ -170,7 +172,7 @@ struct WebhooksCommand: AsyncParsableCommand {
             let unknown = CommandFailure(
                 "There is no endpoint \(WebhookEndpoint.name(of: url)). See bramley webhooks list.")
             guard !configuration.webhooks.isEmpty else { throw unknown }
-            return try await EventLoopGroup.alone { group in
+            return try await EventLoopGroup.withOneLoop { group in
                 let endpoints = WebhookEndpoints(
                     targets: try configuration.webhooks.targets(logger: context.runtime.logger).0,
                     database: context.database,

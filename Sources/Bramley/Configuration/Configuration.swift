@@ -29,6 +29,8 @@ package struct Configuration: Sendable {
     package var outboundProxy = ProxySettings.direct
     /// The digest of each key's value, given or default, to tell which have changed: no secret is kept a second time.
     package var digests: [String: Digest256] = [:]
+    /// Each key that has a value, as an operator may see it.
+    package var settings: [OperatorSetting] = []
 
     package struct Server: Sendable {
         package var listener = SocketAddress(ip: .v4(0x7F00_0001), port: 8080)

@@ -1,3 +1,4 @@
+internal import Coding
 internal import Logging
 
 package struct ConfigurationProblem: Hashable, Sendable {

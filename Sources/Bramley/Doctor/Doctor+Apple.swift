@@ -1,5 +1,6 @@
 internal import Accounts
 internal import AppleID
+internal import Coding
 internal import HTTP
 
 /// Apple's endpoints, the clock compared with theirs, and Apple's view of our clients.
@@ -7,7 +8,8 @@ extension Doctor {
     /// From this difference on the clock is reported as wrong, in milliseconds: half of what token checks tolerate.
     private static let tolerance: Int64 = 30_000
 
-    func apple(_ probe: AppleProbe) async -> [Diagnosis] {
+    /// - Parameter known: what the server has learned.
+    func apple(_ probe: AppleProbe, _ known: [KeyExperience]) async -> [Diagnosis] {
         let keySet = await probe.keySet()
         let reach = reach(keySet.outcome)
         // An unreachable endpoint is not tried again for each client.
@@ -23,11 +25,15 @@ extension Doctor {
                 if case .unreachable = answer { break }
             }
             let all = answers.map(\.answer)
-            let signer = signer(keyID, all)
+            let known = known.filter { $0.keyID.isExactly(keyID) }
+            let signer = signer(keyID, all, known)
             diagnoses.append(signer)
             guard signer.state != .wrong else { continue }
             for (id, answer) in answers {
-                diagnoses.append(client(id, answer, keyID: keyID, all: all, isClockWrong: clock.state == .wrong))
+                diagnoses.append(
+                    client(
+                        id, answer, keyID: keyID, all: all, known.first { $0.client.isExactly(id) },
+                        isClockWrong: clock.state == .wrong))
             }
         }
         return diagnoses
@@ -90,23 +96,39 @@ extension Doctor {
                 + "minute, tokens are refused, and Apple may refuse the client secrets.")
     }
 
-    private func signer(_ keyID: String, _ answers: [ClientProbe]) -> Diagnosis {
+    private func signer(_ keyID: String, _ answers: [ClientProbe], _ known: [KeyExperience]) -> Diagnosis {
         for case .unsigned(let cause) in answers { return unsigned(keyID, cause) }
         let signs = "The .p8 contains a working P-256 key"
         if answers.contains(.accepted) { return .good(.appleKey, about: keyID, signs + ", and Apple accepts it.") }
-        guard answers.contains(where: \.isRefusal) else { return .good(.appleKey, about: keyID, signs + ".") }
+        if answers.contains(where: \.isRefusal) {
+            return .unsure(
+                .appleKeyRefused, about: keyID, signs + ", but Apple accepts no client with it.",
+                next: remedy(ofKey: keyID))
+        }
+        if let time = known.compactMap(\.provenAt).max() {
+            return .good(.appleKey, about: keyID, signs + ", and Apple accepted it at \(time.rfc3339).")
+        }
+        if let time = known.compactMap(\.refusedAt).max() {
+            return .unsure(
+                .appleKeyRefused, about: keyID, signs + ", but Apple refused it at \(time.rfc3339).",
+                next: remedy(ofKey: keyID))
+        }
         return .unsure(
-            .appleKeyRefused, about: keyID, signs + ", but Apple accepts no client with it.", next: remedy(ofKey: keyID)
-        )
+            .appleKeyUnproven, about: keyID, signs + ", but no answer of Apple's shows whether it accepts it.",
+            next: "Sign in once, then run this again: the server remembers which key Apple accepted.")
     }
 
     private func client(
-        _ id: String, _ answer: ClientProbe, keyID: String, all: [ClientProbe], isClockWrong: Bool
+        _ id: String, _ answer: ClientProbe, keyID: String, all: [ClientProbe], _ known: KeyExperience?,
+        isClockWrong: Bool
     ) -> Diagnosis {
         let about = "\(id) with key \(keyID)"
         switch answer {
         case .accepted: return .good(.client, about: about, "Apple accepts this client and the key.")
         case .codeRefused(let text):
+            if let time = known?.provenAt {
+                return .good(.client, about: about, "Apple accepted this client and the key at \(time.rfc3339).")
+            }
             return .unsure(
                 .clientUnproven, about: about,
                 "Apple refused the test code (\(text)), not the client. Apple checks the code first, so this proves "
@@ -159,6 +181,25 @@ extension Doctor {
         "In Apple's portal, Keys: \(keyID) must exist, not be revoked, and have Sign in with Apple enabled, and the .p8 "
             + "must belong to it. Membership details: the Team ID must be \(configuration.apple.teamID)."
     }
+}
+
+/// What a running server has learned of a client and a key, as `/readyz` says it.
+struct KeyExperience: Hashable, Sendable {
+    let client: String
+    let keyID: String
+    let acceptedAt: Timestamp?
+    let refusedAt: Timestamp?
+
+    init?(_ object: JSONObject?) {
+        guard let client = object?["client"]?.stringValue, let keyID = object?["key"]?.stringValue else { return nil }
+        self.client = client
+        self.keyID = keyID
+        acceptedAt = object?["acceptedAt"]?.stringValue.flatMap { Timestamp(rfc3339: $0) }
+        refusedAt = object?["refusedAt"]?.stringValue.flatMap { Timestamp(rfc3339: $0) }
+    }
+
+    /// When Apple accepted it, if it has not refused it since.
+    var provenAt: Timestamp? { acceptedAt.flatMap { time in refusedAt.map { $0 < time } ?? true ? time : nil } }
 }
 
 extension ClientProbe {

@@ -24,7 +24,7 @@ extension Doctor {
                     .proxyUntrusted,
                     "Requests come from a proxy at \(report.client) that is not in server.trustedProxies, so all "
                         + "visitors share its address and one rate limit.",
-                    next: "Add \"\(report.client)\" to server.trustedProxies and restart bramley serve."),
+                    next: surroundings.trust(report.client)),
                 traffic(report),
             ]
         }
@@ -80,7 +80,8 @@ extension Doctor {
             + "(nginx: set_real_ip_from and real_ip_header), or add both to server.trustedProxies and make the proxy "
             + "append to X-Forwarded-For."
         guard IPAddress(only)?.isPublic == true else {
-            return .wrong(.oneAddress, detail + " That is not a visitor's address.", next: next)
+            return .wrong(
+                .oneAddress, detail + " That is not a visitor's address.", next: next + surroundings.source)
         }
         guard traffic.requests >= Self.manyRequests else { return .good(.traffic, detail) }
         return .unsure(.oneAddress, detail, next: next)

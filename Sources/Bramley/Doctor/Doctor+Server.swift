@@ -25,7 +25,13 @@ extension Doctor {
         }
     }
 
-    func server() async -> [Diagnosis] {
+    /// - Returns: also what the server has learned of each client and key at Apple.
+    func server() async -> ([Diagnosis], [KeyExperience]) {
+        let (diagnoses, checks) = await ready()
+        return (diagnoses, checks.flatMap { $0["keys"]?.arrayValue ?? [] }.compactMap { KeyExperience($0.objectValue) })
+    }
+
+    private func ready() async -> ([Diagnosis], [JSONObject]) {
         let url = Self.url(of: configuration.admin, "/readyz")
         let place = "\(url.host):\(url.port)"
         let pass = pass
@@ -39,35 +45,33 @@ extension Doctor {
         do throws(HTTPClientError) {
             response = try await transport.send(request)
         } catch {
-            if case .malformed = error { return [elsewhere(place, "what answers there does not speak HTTP")] }
-            return [
-                .wrong(
-                    .serverNotRunning, "Nothing answers on admin.host and admin.port, \(place): \(error.words).",
-                    next:
-                        "Start bramley serve with this configuration, or run bramley doctor on the machine it runs on.")
-            ]
+            if case .malformed = error { return ([elsewhere(place, "what answers there does not speak HTTP")], []) }
+            let missing = Diagnosis.wrong(
+                .serverNotRunning, "Nothing answers on admin.host and admin.port, \(place): \(error.words).",
+                next: "Start bramley serve with this configuration, or run bramley doctor \(surroundings.beside).")
+            return ([missing], [])
         }
         let status = response.status.code
         guard let object = (try? JSONReader.parse(response.body))?.objectValue,
-            let verdict = object["status"]?.stringValue, let checks = object["checks"]?.arrayValue
-        else { return [elsewhere(place, "it answers /readyz with status \(status) and without checks")] }
+            let verdict = object["status"]?.stringValue, let list = object["checks"]?.arrayValue
+        else { return ([elsewhere(place, "it answers /readyz with status \(status) and without checks")], []) }
+        let checks = list.compactMap(\.objectValue)
         if let keyring, let pass {
             let proof = response.fields[values: Inspection.field]
             guard proof.count == 1, InspectionPass.isAnswer(proof[0], to: pass, with: keyring) else {
-                return [elsewhere(place, "it does not prove that it has this server's sealing key")]
+                return ([elsewhere(place, "it does not prove that it has this server's sealing key")], [])
             }
         }
-        let problems = checks.compactMap { $0.objectValue?["problem"]?.stringValue }
+        let problems = checks.compactMap { $0["problem"]?.stringValue }
         guard status == 200, verdict.isExactly("ready"), problems.isEmpty else {
-            return [
-                .wrong(
-                    .serverNotReady,
-                    "The server on \(place) says: \(verdict): \(problems.joined(separator: "; ")) (status \(status)).",
-                    next: "Check the server's log. \(configuration.storage.advice)")
-            ]
+            let unready = Diagnosis.wrong(
+                .serverNotReady,
+                "The server on \(place) says: \(verdict): \(problems.joined(separator: "; ")) (status \(status)).",
+                next: "Check the server's log. \(configuration.storage.advice)")
+            return ([unready], checks)
         }
-        return [.good(.server, "The server on \(place) is ready: it writes to its database.")]
-            + checks.compactMap { refusal(in: $0.objectValue) }
+        let good = Diagnosis.good(.server, "The server on \(place) is ready: it writes to its database.")
+        return ([good] + checks.compactMap(refusal), checks)
     }
 
     private func elsewhere(_ place: String, _ why: String) -> Diagnosis {
@@ -80,9 +84,9 @@ extension Doctor {
     }
 
     /// A notification that the server refused, for an app that is not configured.
-    private func refusal(in check: JSONObject?) -> Diagnosis? {
-        guard check?["name"]?.stringValue?.isExactly("notifications") == true,
-            let warning = check?["warning"]?.stringValue,
+    private func refusal(in check: JSONObject) -> Diagnosis? {
+        guard check["name"]?.stringValue?.isExactly("notifications") == true,
+            let warning = check["warning"]?.stringValue,
             // The configuration's check already reports an empty key.
             !configuration.apple.bundleIDs.isEmpty || !warning.contains("will be refused")
         else { return nil }

@@ -10,28 +10,39 @@ extension Doctor {
     /// The size of Apple's post, for the proxy: a code and an identity token, some kilobytes.
     private static let callbackSize = 4096
 
+    /// After an untrusted certificate it goes on without verifying it: nothing secret is sent, and each answer says so.
     func site() async -> [Diagnosis] {
         let url = configuration.web.publicURL
-        var diagnoses = [await reach()].compactMap(\.self)
-        let response: ClientResponse
+        let reach = [await reach()].compactMap(\.self)
         do throws(HTTPClientError) {
-            response = try await ask(.get, "/login")
+            let response = try await ask(.get, "/login")
+            let tls = "TLS 1.2 or later, with a certificate for \(url.host) that this machine trusts."
+            return reach + (url.isSecure ? [.good(.tls, tls)] : []) + (await examine(response))
         } catch {
-            return diagnoses + [Self.unreachable(url, error, holdsCertificate: configuration.server.tls != nil)]
+            let found = reach + [Self.unreachable(url, error, holdsCertificate: configuration.server.tls != nil)]
+            var credulous = self
+            credulous.transport = unverified
+            guard case .tls = error, let response = try? await credulous.ask(.get, "/login") else { return found }
+            return found
+                + (await credulous.examine(response)).map { diagnosis in
+                    var marked = diagnosis
+                    marked.detail += " The certificate was not verified for this."
+                    return marked
+                }
         }
-        if url.isSecure {
-            diagnoses.append(
-                .good(.tls, "TLS 1.2 or later, with a certificate for \(url.host) that this machine trusts."))
-        }
-        guard let report = report(in: response) else { return diagnoses + [stranger(response)].compactMap(\.self) }
+    }
+
+    private func examine(_ response: ClientResponse) async -> [Diagnosis] {
+        let url = configuration.web.publicURL
+        guard let report = report(in: response) else { return [stranger(response)].compactMap(\.self) }
         guard report.path.isExactly(url.basePath + "/login") else {
-            return diagnoses + [
+            return [
                 .wrong(
                     .publicURLPathChanged, "\(url.absolute)/login arrives as \(report.path).",
                     next: "Make the proxy pass on the path unchanged, or correct publicURL.")
             ]
         }
-        diagnoses.append(.good(.publicURL, "\(url.absolute) leads to this Bramley."))
+        var diagnoses = [Diagnosis.good(.publicURL, "\(url.absolute) leads to this Bramley.")]
         diagnoses += await posts()
         diagnoses += cookies(response, report)
         diagnoses.append(headers(response, report))
@@ -91,10 +102,10 @@ extension Doctor {
                 next: "Set publicURL to the address at which Bramley itself answers. Apple posts there and does not "
                     + "follow redirects.")
         case 500..<600:
-            let listener = configuration.server.listener
             return .wrong(
                 .publicURLUnavailable, "\(url) answers with status \(status), so the proxy does not reach Bramley.",
-                next: "Start bramley serve, and make the proxy pass requests to \(listener.ip):\(listener.port).")
+                next: "Start bramley serve, and make the proxy pass requests to "
+                    + "\(surroundings.target(configuration.server.listener)).")
         default:
             guard keyring != nil else { return nil }
             return .wrong(

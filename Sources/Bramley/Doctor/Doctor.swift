@@ -11,7 +11,10 @@ struct Doctor: Sendable {
     let database: Database?
     let keyring: SealingKeyring?
     let loop: EventLoop
-    let transport: any HTTPTransport
+    var transport: any HTTPTransport
+    /// For publicURL after its certificate was reported: verifies nobody.
+    let unverified: any HTTPTransport
+    let surroundings: Surroundings
     let clock = SystemClock()
 
     /// Lets this server tell that it is asked, and prove that it is this one.
@@ -36,18 +39,19 @@ struct Doctor: Sendable {
         let (opened, opening) = open(input)
         defer { opened?.database.close() }
         let warnings = diagnoses(of: loaded.warnings, isSimulated: configuration.apple.isSimulated)
-        return try await withNetwork(configuration.outboundProxy) { loop, transport in
+        let surroundings = Surroundings(input.environment)
+        return try await withNetwork(configuration.outboundProxy) { loop, transport, unverified in
             let doctor = Doctor(
                 configuration: configuration, database: opened?.database, keyring: opened?.keyring, loop: loop,
-                transport: transport)
+                transport: transport, unverified: unverified, surroundings: surroundings)
             // Concurrently: each may wait for a server that does not answer.
-            async let atApple = doctor.apple(
-                AppleProbe(configuration: apple, transport: transport, clock: doctor.clock))
             async let outside = doctor.site()
-            async let inside = doctor.server()
             async let notifications = doctor.notifications()
             async let openID = clients(opened?.database, configuration, at: doctor.clock.now())
             async let certificate = doctor.certificate()
+            let (inside, keys) = await doctor.server()
+            async let atApple = doctor.apple(
+                AppleProbe(configuration: apple, transport: transport, clock: doctor.clock), keys)
             let machine = await [certificate, doctor.outboundProxy()].compactMap(\.self)
             let latest = await [notifications].compactMap(\.self)
             return await warnings + [opening] + doctor.store() + inside + machine + atApple + outside + latest + openID
@@ -86,17 +90,31 @@ struct Doctor: Sendable {
     /// Whether the server on this machine answers: each event loop of it, within two seconds.
     static func isAlive(_ input: ConfigurationInput) async throws -> Bool {
         let admin = try ConfigurationLoader.loadAdmin(input)
-        return try await withNetwork(.direct) { _, transport in
+        return try await withNetwork(.direct) { _, transport, _ in
             await transport.succeeds(url(of: admin, "/healthz"))
         }
     }
 
     private static func withNetwork<Value: Sendable>(
-        _ outboundProxy: ProxySettings, _ body: @escaping @Sendable (EventLoop, any HTTPTransport) async -> Value
+        _ outboundProxy: ProxySettings,
+        _ body: @Sendable (EventLoop, _ verified: any HTTPTransport, _ unverified: any HTTPTransport) async -> Value
     ) async throws -> Value {
         do {
-            return try await HTTPClient.alone(
-                userAgent: AppleConfiguration.defaultUserAgent, proxy: outboundProxy, body)
+            return try await EventLoopGroup.withOneLoop { group in
+                func transport(_ tls: @escaping @Sendable () throws(StreamError) -> TLSContext) -> StoppableTransport {
+                    StoppableTransport(
+                        transport: HTTPClient(
+                            group: group, tls: try tls(), userAgent: AppleConfiguration.defaultUserAgent,
+                            proxy: outboundProxy))
+                }
+                return await withTaskCancellationHandler {
+                    await body(
+                        group.loops[0], transport { () throws(StreamError) in try TLSContext.client() },
+                        transport { () throws(StreamError) in try TLSContext.unverified() })
+                } onCancel: {
+                    group.abort()
+                }
+            }
         } catch {
             throw CommandFailure("This machine cannot open connections: \(error).")
         }
@@ -132,5 +150,15 @@ struct Doctor: Sendable {
                 ? .wrong(finding, about: about, problem.fault, next: problem.remedy)
                 : .unsure(finding, about: about, problem.fault, next: problem.remedy)
         }
+    }
+}
+
+/// Sends nothing more once the examination is cancelled.
+private struct StoppableTransport: HTTPTransport {
+    let transport: any HTTPTransport
+
+    func send(_ request: ClientRequest) async throws(HTTPClientError) -> ClientResponse {
+        guard !Task.isCancelled else { throw .closed }
+        return try await transport.send(request)
     }
 }

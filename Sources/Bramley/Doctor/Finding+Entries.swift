@@ -23,6 +23,7 @@ extension Finding {
         case .appleKeyUnusable: .wrong(.appleKey, "the `.p8` is missing, unreadable, or not a P-256 key")
         case .appleKeyIDDoubtful: .unsure(.appleKey, "the file name has another key ID than `apple.keyID`")
         case .appleKeyRefused: .unsure(.appleKey, "Apple refuses every client with it: revoked, or another team's?")
+        case .appleKeyUnproven: .unsure(.appleKey, "Apple's answers do not show whether it accepts the key")
         case .databaseMissing: .wrong(.database, "there is none in `storage.directory`")
         case .databaseUnusable:
             .wrong(

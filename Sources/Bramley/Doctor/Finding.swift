@@ -5,6 +5,7 @@ package enum Finding: String, Hashable, Sendable, CaseIterable {
     case appleKeyUnusable = "apple_key_unusable"
     case appleKeyIDDoubtful = "apple_key_id_doubtful"
     case appleKeyRefused = "apple_key_refused"
+    case appleKeyUnproven = "apple_key_unproven"
     case databaseMissing = "database_missing"
     case databaseUnusable = "database_unusable"
     case databaseClock = "database_clock"

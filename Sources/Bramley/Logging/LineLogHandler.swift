@@ -99,6 +99,7 @@ extension [UInt8] {
         guard depth < LineLogHandler.maximumDepth else { return append("null") }
         switch value {
         case .string(let text): LogEscaping.append(text, to: &self, quoted: true)
+        case .stringConvertible(let value) where value is any BinaryInteger || value is Bool: append(value.description)
         case .stringConvertible(let text): LogEscaping.append(text.description, to: &self, quoted: true)
         case .array(let values):
             append("[")

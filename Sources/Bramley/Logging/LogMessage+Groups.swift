@@ -23,7 +23,8 @@ extension LogMessage {
             do: "Check the disk.")
         LogMessage("audit log write failed", means: "`type` and `object` are not recorded.")
         LogMessage("expired rows not deleted", means: "Retried every minute.")
-        LogMessage("signing keys not readable", "signing keys not renewed", means: "Assertions get 503 meanwhile.")
+        LogMessage(
+            "signing keys not readable", "signing keys not renewed", means: "Assertions get 503 until this is fixed.")
         LogMessage(
             "revocation queue not readable", "webhooks paused: database error", "daily checks paused: database error",
             means: "Nothing is lost.", do: "Check the disk.")
@@ -31,10 +32,11 @@ extension LogMessage {
         LogMessage(
             "certificate not reloaded; the previous one stays in use",
             "webhooks.secretFile not reloaded; the previous secrets stay in use",
+            "sealing keys not reloaded; the previous keys stay in use",
             means: "A certificate's [`reason`](../operate/network.md#certificate-errors) says why.",
             do: "Fix the file; it is read again automatically.")
         LogMessage(
-            "certificate expired", means: "Daily.",
+            "certificate expired", means: "Logged daily.",
             do: "Find out why it was not renewed; a new one needs no restart.")
         LogMessage(
             "Apple client keys not reloaded; the previous keys stay in use",
@@ -47,6 +49,9 @@ extension LogMessage {
             "new sealing key not recorded in the database; restart this server",
             means: "Until then backups name the old key.")
         LogMessage(
+            "new sealing key in use, but not recorded in the database",
+            means: "Retried every second; `keys rotate-sealing` waits.")
+        LogMessage(
             "signing key cannot be unsealed", means: "It is replaced.",
             do: "List old sealing keys in `secrets.previousSealingKeyFiles`.")
         LogMessage(
@@ -57,7 +62,7 @@ extension LogMessage {
             do: "See [daily checks](../operate/jobs.md#daily-checks).")
         LogMessage(
             "daily checks paused: Apple rejected our client credentials",
-            means: "As [`client_refused`](failures.md).")
+            means: "See [`client_refused`](failures.md).")
         LogMessage(
             "webhook endpoint gone; deliveries stopped", means: "It answered 410.",
             do: "Remove it from `webhooks.url`, or run `bramley webhooks retry --endpoint URL`.")
@@ -78,17 +83,19 @@ extension LogMessage {
         LogMessage(
             "file descriptor limit too low for server.limits.connections",
             means: "Only `connections` are accepted; see `do`.")
-        LogMessage("clock jump detected", do: "See [the clock is set](../operate/limits.md#the-clock-is-set).")
+        LogMessage("clock jump detected", do: "See [the clock jumps](../operate/limits.md#the-clock-jumps).")
         LogMessage("log lines dropped", means: "`count` lines are missing: the disk is full, or the reader stopped.")
         LogMessage(
             "numbers for the operator's page not written", "NOTIFY_SOCKET is not a usable socket address",
             "Apple's stored keys not usable")
-        LogMessage("certificate expires soon", means: "As `certificate expired`.")
+        LogMessage("certificate expires soon", means: "See `certificate expired`.")
         LogMessage("old backup not removed", do: "Remove `file`.")
-        LogMessage("webhook endpoint failing", means: "Once until it recovers. `client:ID`: its back-channel logout.")
+        LogMessage(
+            "webhook endpoint failing",
+            means: "Logged once until it recovers. `client:ID`: an application's back-channel logout.")
         LogMessage(
             "inherited socket used instead of the configured address",
-            means: "systemd's or the previous server's socket is not as `keys` say.")
+            means: "systemd's or the previous server's socket differs from `keys`.")
         LogMessage(
             "inherited socket closed: server.redirectPort is not set",
             do: "Remove the socket from the unit, or set the key.")
@@ -97,11 +104,12 @@ extension LogMessage {
             do: "See [unlisted apps](../apps/events.md#notifications-for-unlisted-apps).")
         LogMessage(
             "notification not verified",
-            means: "Its key is not among Apple's, or made up: Apple got 503. Once a minute.")
+            means: "Its key is not among Apple's, perhaps made up: Apple got 503. Once a minute.")
         LogMessage(
             "Apple's keys unavailable",
             means: "The last good keys stay valid for seven days. Retried with growing pauses.")
-        LogMessage("Apple's keys not stored", "Apple's stored keys not readable", means: "A restart needs Apple.")
+        LogMessage(
+            "Apple's keys not stored", "Apple's stored keys not readable", means: "A restarted server needs Apple.")
         LogMessage(
             "Apple rejected one client key and accepted the other", means: "`refused` and `works` are key IDs.",
             do: "If you did not revoke the key, check the portal.")
@@ -123,7 +131,7 @@ extension LogMessage {
     @EntryList<LogMessage> private static var notices: [LogMessage] {
         LogMessage(
             "backing up the database before a schema change; this can take minutes",
-            means: "Nothing is served meanwhile.")
+            means: "Nothing is served until it is done.")
         LogMessage(
             "database backed up before the schema change",
             means: "`file` is the [backup](../operate/upgrading.md#the-schema).")
@@ -155,7 +163,8 @@ extension LogMessage {
             means: "Apple rejects the refresh token of `user` for `client`; `sessions` ended.")
         LogMessage(
             "listening", "draining", "stopped", "handing over", "handed over", "certificate reloaded",
-            "Apple client keys reloaded", "access rules reloaded", "webhooks.secretFile reloaded", "signed in",
+            "Apple client keys reloaded", "access rules reloaded", "webhooks.secretFile reloaded",
+            "sealing keys reloaded", "signed in",
             "callback replayed in the same browser", "link started", "link authorized", "link completed",
             "token revoked at Apple after deletion", "webhook endpoint recovered", "webhooks resumed",
             "daily checks resumed", "expired rows being deleted", "signing key created",

@@ -89,7 +89,7 @@ private final class WaitingLines: Sendable {
     func add(_ line: [UInt8], mayWrite: Bool) -> Step {
         state.withLock { state in
             if mayWrite, !state.isAwake, state.count == 0, state.lost == 0, output.isWhole,
-                line.count <= PromptStandardError.wholeWrite
+                line.count <= NonblockingStandardError.wholeWrite
             {
                 (state.isAwake, state.isDirect) = (true, true)
                 state.count = 1

@@ -213,7 +213,7 @@ extension Metric {
         Metric("bramley_users_pending", .gauge, "People waiting for approval.", \.counts?.pending)
         Metric(
             "bramley_users_pending_oldest_age_seconds", .gauge,
-            "Time since the first of them signed in; 0 if nobody waits.", seconds: { $0.age(\.oldestPending) })
+            "Time since the first of them signed in; 0 if no one waits.", seconds: { $0.age(\.oldestPending) })
         Metric(
             "bramley_webhooks_waiting", .gauge, "Events waiting for delivery, counted for each endpoint.",
             \.counts?.webhooksWaiting)

@@ -41,13 +41,13 @@ extension ReferencePage {
         - `--json` prints `{"isHealthy", "items": [{"check", "state", "finding", "about", "detail", "nextStep"}]}`.
         - `--alive` only asks the server beside it for `/healthz`: a container's health check.
 
-        It asks Apple for its keys, to redeem a made-up code, and for a token of scope `user.migration`; and \
+        It asks Apple for its keys, for a token of scope `user.migration`, and to redeem a made-up code; it asks \
         `publicURL` as a visitor and as Apple would, with a `Bramley-Doctor` header made with the sealing key.
 
         Run it also where DNS or firewall differ, with configuration and sealing key. It cannot see the portal: [sign \
         in once](../start/getting-started.md#6-sign-in).
 
-        Names of checks and findings are stable. A finding is `wrong`, unless the table says *unsure*.
+        Names of checks and findings are stable. Findings are `wrong`, unless marked *unsure*.
         """
 
     private static let metricsPreface = """

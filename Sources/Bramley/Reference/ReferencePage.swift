@@ -15,7 +15,7 @@ package enum ReferencePage: String, CaseIterable, Sendable {
 
         \(preface)
 
-        \(tables)
+        \(content)
         """
     }
 
@@ -28,52 +28,46 @@ package enum ReferencePage: String, CaseIterable, Sendable {
         }
     }
 
-    private var tables: String {
+    private var content: String {
         switch self {
-        case .failures: Self.table(["Code", "Status", "What happened", "Do"], ReasonCode.allCases.map(Self.row))
-        case .doctor: Self.table(["Check", "Finding", "Meaning"], Self.findings)
-        case .metrics: Self.sections(Metric.groups.map { ($0.title, ["Metric", "Meaning"], $0.metrics.map(Self.row)) })
-        case .logLines:
-            Self.sections(
-                LogMessage.groups.map { ($0.level.rawValue, ["Message", "Meaning"], $0.messages.compactMap(Self.row)) }
-                    .filter { !$0.rows.isEmpty })
+        case .failures: Self.list(ReasonCode.allCases.map(Self.entry))
+        case .doctor: Self.findings
+        case .metrics: Self.sections(Metric.groups.map { ($0.title, $0.metrics.map(Self.entry)) })
+        case .logLines: Self.sections(LogMessage.groups.map { ($0.level.rawValue, $0.messages.compactMap(Self.entry)) })
         }
     }
 
-    private typealias Section = (title: String, columns: [String], rows: [[String]])
+    private static func list(_ entries: [String]) -> String { entries.map { "- \($0)\n" }.joined() }
 
-    private static func sections(_ sections: [Section]) -> String {
-        sections.map { "## \($0.title)\n\n\(table($0.columns, $0.rows))" }.joined(separator: "\n")
+    private static func sections(_ sections: [(title: String, entries: [String])]) -> String {
+        sections.filter { !$0.entries.isEmpty }.map { "## \($0.title)\n\n\(list($0.entries))" }.joined(separator: "\n")
     }
 
-    private static func table(_ columns: [String], _ rows: [[String]]) -> String {
-        let head = "| \(columns.joined(separator: " | ")) |\n|\(columns.map { _ in "---|" }.joined())\n"
-        return head + rows.map { "| \($0.joined(separator: " | ")) |\n" }.joined()
+    private static func entry(_ code: ReasonCode) -> String {
+        let entry = code.entry
+        let remedy = entry.remedy == "nothing" ? "" : ". **Do**: \(entry.remedy)"
+        return "`\(code.rawValue)` (\(entry.status)): \(entry.happened)\(remedy)"
     }
 
-    private static func row(_ code: ReasonCode) -> [String] {
-        let (entry, remedy) = (code.entry, code.entry.remedy)
-        return ["`\(code.rawValue)`", "\(entry.status)", entry.happened, remedy == "nothing" ? "" : remedy]
-    }
-
-    private static func row(_ metric: Metric) -> [String] {
+    private static func entry(_ metric: Metric) -> String {
         let family = metric.family
-        let kind = family.kind == .histogram ? "Histogram. " : ""
-        return ["`\(family.name)`", kind + family.help + family.labels.map { "<br>`\($0.name)`: \($0.text)" }.joined()]
+        let labels = family.labels.map { "<br>`\($0.name)`: \($0.text)" }.joined()
+        return "`\(family.name)`: \(family.kind == .histogram ? "Histogram. " : "")\(family.help)\(labels)"
     }
 
-    private static func row(_ entry: LogMessage) -> [String]? {
-        let texts = [entry.meaning, entry.remedy].filter { !$0.isEmpty }
-        return texts.isEmpty ? nil : [entry.messages.joined(separator: "<br>"), texts.joined(separator: " ")]
+    private static func entry(_ message: LogMessage) -> String? {
+        let texts = [message.meaning, message.remedy].filter { !$0.isEmpty }
+        guard !texts.isEmpty else { return nil }
+        return "\(message.messages.map { "**\($0)**" }.joined(separator: ", ")): \(texts.joined(separator: " "))"
     }
 
-    private static var findings: [[String]] {
+    private static var findings: String {
         var last: Diagnosis.Check?
         return Finding.allCases.map { finding in
             defer { last = finding.check }
-            let check = finding.check == last ? "" : "`\(finding.check.rawValue)`"
-            let state = finding.entry.state == .unsure ? "*Unsure*: " : ""
-            return [check, "`\(finding.rawValue)`", state + finding.entry.meaning]
-        }
+            let check = finding.check == last ? "" : "- `\(finding.check.rawValue)`\n"
+            let state = finding.entry.state == .unsure ? " (*unsure*)" : ""
+            return "\(check)  - `\(finding.rawValue)`\(state): \(finding.entry.meaning)\n"
+        }.joined()
     }
 }

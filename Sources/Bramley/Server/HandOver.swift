@@ -101,7 +101,7 @@ extension PreparedServer {
 
     /// Leaves everything to the successor, answers once more on each connection, and ends.
     private func leave(to process: Int32, on loop: EventLoop) async {
-        logger.info("handed over", metadata: ["process": "\(process)"])
+        logger.info("handed over", metadata: ["process": .stringConvertible(process)])
         retire()
         let limit = loop.now.adding(milliseconds: min(Self.idleTime, drainTimeout))
         while parts.admission.total > 0, loop.now < limit {

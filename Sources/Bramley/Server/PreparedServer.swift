@@ -125,7 +125,8 @@ final class PreparedServer: ServiceLifecycle.Service {
         let configuration = parts.configuration
         var metadata: Logger.Metadata = [
             "address": "\(address.ip):\(address.port)", "admin": "\(adminAddress.ip):\(adminAddress.port)",
-            "publicURL": .string(configuration.web.publicURL.absolute), "tls": "\(configuration.server.tls != nil)",
+            "publicURL": .string(configuration.web.publicURL.absolute),
+            "tls": .stringConvertible(configuration.server.tls != nil),
         ]
         if let redirects { metadata["redirects"] = "\(redirects.address.ip):\(redirects.address.port)" }
         logger.info("listening", metadata: metadata)

@@ -23,7 +23,7 @@ struct Readiness: Sendable {
         var checks = [
             HealthCheck("draining", problem: base.draining.isSet ? "draining" : nil), await storage(at: now),
             await check(
-                "sealing_key", otherwise: "a newer sealing key than this server's is in use: restart it",
+                "sealing_key", otherwise: "the database has a newer sealing key: copy it here as sealing.key.next",
                 database.store.sealingKeyFits),
             await check(
                 "schema", otherwise: "a newer Bramley has changed the database: update this server",
@@ -91,7 +91,14 @@ struct Readiness: Sendable {
     private func appleKey() -> HealthCheck {
         do {
             _ = try secrets.secret(for: ClientID(base.configuration.apple.servicesID))
-            return HealthCheck("apple_key")
+            let keys = secrets.experiences.map { known -> JSONObject in
+                [
+                    "client": .string(known.client.rawValue), "key": .string(known.keyID),
+                    "acceptedAt": known.acceptedAt.map { .string($0.rfc3339) } ?? .null,
+                    "refusedAt": known.refusedAt.map { .string($0.rfc3339) } ?? .null,
+                ]
+            }
+            return HealthCheck("apple_key", keys: keys)
         } catch {
             return HealthCheck("apple_key", problem: "the Apple key cannot sign: \(error)")
         }

@@ -31,7 +31,7 @@ enum SealingKeyFile {
             }
             current = try create(path, in: directory, random)
         }
-        return keyring(current, configuration)
+        return try keyring(current, configuration)
     }
 
     /// A database without its key, for `check`; the server would not start.
@@ -57,8 +57,8 @@ enum SealingKeyFile {
     /// Never creates one: for a database that was made with it.
     static func loadExisting(_ configuration: DatabaseConfiguration) throws(CommandFailure) -> SealingKeyring {
         switch configuration.secrets.sealingKey {
-        case .inline(let bytes): return keyring(bytes, configuration)
-        case .file(let path) where GuardedFile.exists(path): return keyring(try read(path), configuration)
+        case .inline(let bytes): return try keyring(bytes, configuration)
+        case .file(let path) where GuardedFile.exists(path): return try keyring(try read(path), configuration)
         case .file(let path):
             throw CommandFailure(
                 """
@@ -68,13 +68,19 @@ enum SealingKeyFile {
         }
     }
 
-    private static func keyring(_ current: SecretBytes, _ configuration: DatabaseConfiguration) -> SealingKeyring {
-        SealingKeyring(
-            current: SealingKey(material: current),
-            previous: configuration.secrets.previousSealingKeys.map { SealingKey(material: $0) })
+    private static func keyring(
+        _ current: SecretBytes, _ configuration: DatabaseConfiguration
+    ) throws(CommandFailure) -> SealingKeyring {
+        var previous = configuration.secrets.previousSealingKeys
+        if case .file(let path) = configuration.secrets.sealingKey {
+            if GuardedFile.exists(next(path)) { previous.append(try read(next(path))) }
+            for former in formers(path) { previous.append(try read(former)) }
+        }
+        return SealingKeyring(
+            current: SealingKey(material: current), previous: previous.map { SealingKey(material: $0) })
     }
 
-    private static func read(_ path: String) throws(CommandFailure) -> SecretBytes {
+    static func read(_ path: String) throws(CommandFailure) -> SecretBytes {
         let bytes = try translating(try GuardedFile.read(path, maximumBytes: 4096).bytes(at: path, without: 0o066)) {
             (error: InputFlaw) in CommandFailure("The sealing key \(path) \(error.fault)")
         }

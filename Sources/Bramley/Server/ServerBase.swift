@@ -74,18 +74,33 @@ struct ServerBase: Sendable {
             OperatorConsole(
                 version: Build.version,
                 database: configuration.storage.postgres == nil ? configuration.storage.directory : "PostgreSQL",
+                settings: configuration.settings,
                 examine: {
                     do {
-                        return try await Doctor.examine(input).map { diagnosis in
+                        // Opening the database blocks: not on a loop.
+                        let found = try await withTaskExecutorPreference(globalConcurrentExecutor) {
+                            try await Doctor.examine(input)
+                        }
+                        return found.map { diagnosis in
                             (
-                                check: diagnosis.subject, isGood: diagnosis.state == .good,
+                                check: diagnosis.subject, tone: diagnosis.state.tone,
                                 detail: diagnosis.detail, nextStep: diagnosis.nextStep
                             )
                         }
                     } catch {
-                        return [(check: "doctor", isGood: false, detail: "\(error)", nextStep: nil)]
+                        return [(check: "doctor", tone: .wrong, detail: "\(error)", nextStep: nil)]
                     }
                 }, report: { () async throws(Failure) in try await report.report() })
+        }
+    }
+}
+
+extension Diagnosis.State {
+    fileprivate var tone: OperatorTone {
+        switch self {
+        case .good: .good
+        case .unsure: .unsure
+        case .wrong: .wrong
         }
     }
 }

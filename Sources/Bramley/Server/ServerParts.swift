@@ -25,6 +25,7 @@ final class ServerParts: Sendable {
     let webhookDispatcher: WebhookDispatcher
     let webhookSecrets: [WebhookSecretFile]
     let operatorReport: OperatorReport?
+    let console: OperatorConsole?
     let visitorSettings: HTTPServerConfiguration
     let redirectSettings: HTTPServerConfiguration
     let assertions: AssertionIssuer?
@@ -81,7 +82,8 @@ final class ServerParts: Sendable {
         services.webhooks = WebhookEndpoints(
             targets: targets, database: database, sender: sender, clock: runtime.clock, random: runtime.random)
         services.accessRules = reload.rules
-        services.console = base.console(operatorReport, input)
+        console = base.console(operatorReport, input)
+        services.console = console
         application = WebApplication(configuration: configuration.web, pages: pages, services: services)
 
         var http = configuration.http(refusalFields: WebApplication.refusalFields(configuration.web), tls: acceptor)

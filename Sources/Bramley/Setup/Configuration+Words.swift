@@ -6,7 +6,8 @@ extension Configuration {
     var portalLines: [String] {
         let url = web.publicURL
         guard !apple.isSimulated else {
-            return ["Apple is simulated by \(apple.endpoint). Nothing needs to be registered there."]
+            let flag = web.apple.isSimulatedByOverride ? " Only bramley serve --allow-simulated-apple accepts it." : ""
+            return ["Apple is simulated by \(apple.endpoint). Nothing needs to be registered there.\(flag)"]
         }
         guard url.isSecure, !url.isForTests else {
             return [
@@ -33,10 +34,14 @@ extension Configuration {
     func nextSteps(_ output: ConfigurationOutput) -> [String] {
         let isFound = output.path == ConfigurationLoader.defaultPath || output.isOfPackage
         let config = isFound ? "" : " --config \(output.path)"
-        let serve = output.isOfPackage ? "sudo systemctl enable --now bramley" : "bramley serve\(config)"
+        let flag = web.apple.isSimulatedByOverride ? " --allow-simulated-apple" : ""
+        let serve = output.isOfPackage ? "sudo systemctl enable --now bramley" : "bramley serve\(config)\(flag)"
+        let simulator =
+            output.isOfPackage
+            ? "sudo systemctl enable --now apple-simulator"
+            : "apple-simulator \(Rehearsal.simulatorOptions(self)) --key \(apple.key.file ?? "FILE")"
         let first =
-            apple.isSimulated
-            ? "Start the simulated Apple (see apple-simulator --help)." : "Enter the values above in Apple's portal."
+            apple.isSimulated ? "Start the simulated Apple: \(simulator)" : "Enter the values above in Apple's portal."
         let doctor = (output.isOfPackage ? "sudo -u bramley " : "") + "bramley doctor\(config)"
         let login = web.publicURL.origin + web.publicURL.path("/login")
         return [
@@ -44,6 +49,6 @@ extension Configuration {
             "  1. \(first)",
             "  2. Start the server: \(serve)",
             "  3. Sign in at \(login), then check everything: \(doctor)",
-        ]
+        ] + (apple.isSimulated ? Rehearsal.notes(self) : [])
     }
 }

@@ -6,26 +6,27 @@ struct ConfigurationOutput {
     let path: String
     let replacesFiles: Bool
 
-    /// Whether `path` has no settings yet, as the Debian package's has: it may be replaced.
-    let isBlank: Bool
+    /// What is at `path`, if it does not say who we are at Apple: the Debian package's blank file, or one that a
+    /// rehearsal left. It may be replaced by one that completes it.
+    let unfinished: [UInt8]?
 
     init(path: String, replacesFiles: Bool) {
         self.path = path
         self.replacesFiles = replacesFiles
-        isBlank = Self.isBlank(path)
+        unfinished = Self.unfinished(path)
     }
 
-    /// Where `init` writes when nobody says: into the package's blank configuration, or here.
+    /// Where `init` writes when nobody says: into the package's unfinished configuration, or here.
     static var defaultPath: String {
         let (here, system) = (ConfigurationLoader.defaultPath, ConfigurationLoader.systemPath)
-        return !GuardedFile.exists(here) && isBlank(system) ? system : here
+        return !GuardedFile.exists(here) && unfinished(system) != nil ? system : here
     }
 
-    private static func isBlank(_ path: String) -> Bool {
-        guard let file = try? GuardedFile.read(path, maximumBytes: GivenValues.maximumFileBytes),
-            let document = try? JSONReader.parse(file.bytes, limits: .init(maximumBytes: 1024, maximumDepth: 8))
-        else { return false }
-        return document.objectValue?.isEmpty == true
+    private static func unfinished(_ path: String) -> [UInt8]? {
+        guard let bytes = try? GuardedFile.read(path, maximumBytes: GivenValues.maximumFileBytes).bytes,
+            let document = (try? JSONReader.parse(bytes))?.objectValue
+        else { return nil }
+        return document["apple"]?.objectValue?["servicesID"] == nil ? bytes : nil
     }
 
     var schemaPath: String {
@@ -46,12 +47,18 @@ struct ConfigurationOutput {
             throw CommandFailure("The directory \(directory.quoted) does not exist. Create it first.")
         }
         if replacesFiles { return }
-        if GuardedFile.exists(path), !isBlank { throw alreadyThere(path) }
+        if GuardedFile.exists(path), unfinished == nil { throw alreadyThere(path) }
         if GuardedFile.exists(schemaPath), !holdsSchema { throw alreadyThere(schemaPath) }
     }
 
     /// Whether it is the package's: its service reads only what is in that folder, and writes only its own data.
     var isOfPackage: Bool { path == ConfigurationLoader.systemPath }
+
+    /// A name next to the configuration.
+    func beside(_ name: String) -> String { ConfigurationFolder(of: path).resolving(name) }
+
+    /// A file whose owner and mode its neighbours get; nil where they are the user's own.
+    var model: String? { isOfPackage ? path : nil }
 
     /// Copies the key file next to the configuration: the service cannot read home directories. Nil if it is there.
     func copyKey(_ key: String) throws(CommandFailure) -> String? {
@@ -92,7 +99,7 @@ struct ConfigurationOutput {
 
     private func write(_ bytes: [UInt8], to path: String, mode: UInt32) throws(CommandFailure) {
         do throws(SystemError) {
-            if replacesFiles || isBlank && path == self.path {
+            if replacesFiles || unfinished != nil && path == self.path {
                 // The package has decided who may read its own.
                 let model = path == ConfigurationLoader.systemPath ? path : nil
                 try Files.replace(path, mode: mode, like: model, bytes: bytes)

@@ -4,32 +4,90 @@ internal import Sockets
 
 // Asks for missing values, one key at a time, and again until the answer is valid.
 extension InitCommand {
-    func complete(_ draft: inout ConfigurationDraft) throws(CommandFailure) {
-        let open = SetupQuestion.all.filter { draft[$0.key.name] == nil }
+    private static let back = "<"
+
+    /// - Parameter path: of the file that will be written.
+    func complete(_ draft: inout ConfigurationDraft, for path: String) async throws(CommandFailure) {
+        let open = SetupQuestion.all.filter { !draft.gives($0.key) }
         guard !open.isEmpty else { return }
         say(
-            "Each answer is checked at once. Enter accepts the value in brackets. Ctrl-C quits without writing anything."
-        )
+            "Each answer is checked at once. Enter accepts the value in brackets, < goes back, Ctrl-C quits without "
+                + "writing anything.")
         let keyFiles = Self.keyFiles()
-        for question in open where question.isAsked(draft) { try ask(question, &draft, keyFiles) }
+        var answered: [Int] = []
+        var former: [String: String] = [:]
+        var next = 0
+        while next <= open.count {
+            if next < open.count, !open[next].isAsked(draft) {
+                next += 1
+                continue
+            }
+            let goesOn =
+                next < open.count
+                ? try await ask(open[next], &draft, keyFiles, former[open[next].key.name])
+                : try await confirm(draft, path)
+            if goesOn {
+                answered.append(next)
+                next += 1
+            } else if let last = answered.popLast() {
+                next = last
+                let name = open[last].key.name
+                former[name] = draft[name]
+                draft[name] = nil
+            } else {
+                say("This is the first question.")
+            }
+        }
     }
 
-    /// - Parameter keyFiles: the `AuthKey_….p8` in the working directory.
+    /// - Returns: false to go back.
+    private func confirm(_ draft: ConfigurationDraft, _ path: String) async throws(CommandFailure) -> Bool {
+        say("\nThis will be written to \(path):")
+        let summary = draft.summary
+        let width = summary.map(\.name.count).max() ?? 0
+        for (name, text) in summary {
+            say("  \(name)\(String(repeating: " ", count: width - name.count))  \(TerminalText.safe(text))")
+        }
+        while true {
+            Self.write("Write it? [yes]: ")
+            switch PastedText.value(try await readAnswer(draft)) {
+            case "", "y", "yes": return true
+            case Self.back: return false
+            default: say("Enter writes it, < goes back, Ctrl-C quits.")
+            }
+        }
+    }
+
+    /// One line. When there is none, the answers so far are shown as a command, which can be continued.
+    private func readAnswer(_ draft: ConfigurationDraft) async throws(CommandFailure) -> String {
+        if let line = await StandardStream.input.readAnswer() { return line }
+        Self.write("\n")
+        if !draft.commandLine.isEmpty {
+            say("To continue with these answers:")
+            Self.write("  \(commandWords) \(draft.commandLine)\n")
+        }
+        throw CommandFailure(
+            (Task.isCancelled ? "Interrupted." : "The input ended before the last answer.") + " Nothing was written.")
+    }
+
+    /// - Parameters:
+    ///   - keyFiles: the `AuthKey_….p8` in the working directory.
+    ///   - former: the answer before somebody went back.
+    /// - Returns: false to go back.
     private func ask(
-        _ question: SetupQuestion, _ draft: inout ConfigurationDraft, _ keyFiles: [String]
-    ) throws(CommandFailure) {
+        _ question: SetupQuestion, _ draft: inout ConfigurationDraft, _ keyFiles: [String], _ former: String?
+    ) async throws(CommandFailure) -> Bool {
         let key = question.key
         Self.write("\n")
         say(key.plainMeaning)
         if case .choice(let words) = key.type { say("One of \(words.joined(separator: ", ")).") }
-        if key.type == .list { say("Separate values with commas; write none for an empty list.") }
+        if key.type == .list { say("Separate values with commas. For an empty list, write none or [].") }
         while true {
-            let offer = question.offer(draft, keyFiles)
+            let usual = question.offer(draft, keyFiles)
+            let offer = former.map { ($0.isEmpty ? "none" : $0, $0) } ?? usual
             Self.write("\(key.name)\(offer.map { " [\($0.shown)]" } ?? ""): ")
-            guard let line = StandardStream.input.readLine() else {
-                throw CommandFailure("\nThe input ended before the last answer. Nothing was written.")
-            }
-            let answer = PastedText.value(line)
+            let answer = PastedText.value(try await readAnswer(draft))
+            if answer.isExactly(Self.back) { return false }
             if answer.isEmpty, offer == nil, let need = question.need {
                 say(need)
                 continue
@@ -37,11 +95,13 @@ extension InitCommand {
             if answer.isEmpty, let offer {
                 draft[key.name] = offer.text
             } else {
-                draft[key.name] = answer.isEmpty ? nil : question.text(ofAnswer: answer, offer: offer)
+                draft[key.name] = answer.isEmpty ? nil : question.text(ofAnswer: answer, offer: usual)
             }
             let problems = draft.problems(of: key)
             for problem in problems { say(problem.description) }
-            if !problems.contains(where: { $0.severity == .error }) { return }
+            if !problems.contains(where: { $0.severity == .error }) { return true }
+            // Neither `<` nor the command to continue with keeps it.
+            draft[key.name] = nil
         }
     }
 

@@ -26,7 +26,14 @@ enum CommandOutput {
 
     static func line(_ text: String) throws { try write(Array((text + "\n").utf8)) }
 
-    static func table(_ table: TextTable) throws { try write(Array(table.render(tableStyle).utf8)) }
+    static func table(_ table: TextTable) throws {
+        let style = tableStyle
+        try write(Array(table.render(style).utf8))
+        let hidden = table.hidden(style)
+        if !hidden.isEmpty {
+            hint("No room for: \(hidden.joined(separator: ", ")). A wider terminal or --json has them.")
+        }
+    }
 
     static func table<Item>(_ columns: [CommandColumn<Item>], _ items: [Item], empty: String) throws {
         try table(TextTable(columns, items, tableStyle))
@@ -79,27 +86,5 @@ extension Timestamp {
         let text = rfc3339
         guard case .terminal = style else { return text }
         return "\(text.prefix(10)) \(text.dropFirst(11).prefix(5))Z"
-    }
-}
-
-enum Quantity {
-    /// `812 bytes`, `12 KiB`, `3.4 MiB`.
-    static func bytes(_ count: Int) -> String {
-        if count < 1024 { return self.count(count, "byte") }
-        if count < 1024 * 1024 { return "\(count / 1024) KiB" }
-        let (size, unit) = count < 1 << 30 ? (1 << 20, "MiB") : (1 << 30, "GiB")
-        return "\(count / size).\(count % size * 10 / size) \(unit)"
-    }
-
-    static func seconds(_ milliseconds: Int) -> String { "\(milliseconds / 1000).\(milliseconds % 1000 / 100) s" }
-
-    /// `1 user`, `1,234 users`
-    static func count(_ count: Int, _ unit: String) -> String {
-        var digits = ""
-        for (index, digit) in String(count).reversed().enumerated() {
-            if index > 0, index.isMultiple(of: 3) { digits = "," + digits }
-            digits = "\(digit)" + digits
-        }
-        return "\(digits) \(unit)\(count == 1 ? "" : "s")"
     }
 }

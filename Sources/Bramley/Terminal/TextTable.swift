@@ -1,9 +1,9 @@
 package struct TextTable: Sendable {
     package struct Column: Sendable {
         package var title: String
-        /// Whether it may be cut when the terminal is too narrow; ids and times never are.
+        /// Whether it may be cut when the terminal is too narrow. What another command needs as its argument never is.
         package var isFlexible: Bool
-        /// Whether it is cut first, before flexible columns become unreadable.
+        /// Whether it may be left out: where the others do not fit without being cut below `narrowest`.
         package var isOptional: Bool
 
         package init(_ title: String, flexible: Bool = false, optional: Bool = false) {
@@ -14,14 +14,14 @@ package struct TextTable: Sendable {
     }
 
     package enum Style: Hashable, Sendable {
-        /// Aligned below titles, cut to the width in columns. `bold` emphasises the titles.
+        /// Aligned below titles, without the columns that do not fit into the width. `bold` emphasises the titles.
         case terminal(width: Int, bold: Bool)
         /// One row per line, separated by tabs, no titles, nothing cut.
         case piped
     }
 
-    static let narrowest = 8
-    /// If that is not enough, no column is cut below this: a letter or two, and the sign that it was cut.
+    static let narrowest = 10
+    /// For a terminal on which even the rest does not fit: a letter or two, and the sign that it was cut.
     static let least = 4
     private static let gap = 2
 
@@ -47,51 +47,65 @@ package struct TextTable: Sendable {
         }
     }
 
+    /// The titles of columns for which a terminal has no room.
+    package func hidden(_ style: Style) -> [String] {
+        guard case .terminal(let width, _) = style, !rows.isEmpty else { return [] }
+        let shown = fit(width)
+        return columns.indices.filter { index in !shown.contains { $0.column == index } }.map { columns[$0].title }
+    }
+
     private func aligned(width: Int, bold: Bool) -> String {
-        let cells = rows.map { row in row.map { $0.map(TerminalText.safe) ?? "-" } }
-        let natural = columns.indices.map { index in
-            ([columns[index].title] + cells.map { $0[index] }).map(TerminalText.width).max() ?? 0
-        }
-        let widths = fit(natural, into: width)
+        let shown = fit(width)
         var text = ""
         if columns.contains(where: { !$0.title.isEmpty }) {
-            let title = line(columns.map(\.title), widths)
+            let title = line(columns.map(\.title), shown)
             text += bold ? "\u{1B}[1m\(title)\u{1B}[0m\n" : title + "\n"
         }
-        for row in cells { text += line(row, widths) + "\n" }
+        for row in rows { text += line(row.map(Self.cell), shown) + "\n" }
         return text
     }
 
-    /// Cuts columns, the widest first, until the line fits: optional ones before others, so that names stay readable.
-    private func fit(_ natural: [Int], into width: Int) -> [Int] {
-        var widths = natural
-        var excess = max(0, widths.reduce(0, +) + Self.gap * max(0, widths.count - 1) - width)
-        let steps: [(isOptional: Bool, bound: Int)] = [
-            (true, Self.narrowest), (false, 2 * Self.narrowest), (true, Self.least), (false, Self.narrowest),
-            (false, Self.least),
-        ]
-        for step in steps {
-            while excess > 0 {
-                let candidates = widths.indices.filter { index in
-                    let column = columns[index]
-                    let mayBeCut = step.isOptional ? column.isOptional : column.isFlexible && !column.isOptional
-                    return mayBeCut && widths[index] > step.bound
-                }
-                guard let widest = candidates.max(by: { widths[$0] < widths[$1] }) else { break }
-                widths[widest] -= 1
-                excess -= 1
+    private static func cell(_ value: String?) -> String { value.map(TerminalText.safe) ?? "-" }
+
+    /// Leaves out optional columns until the line fits, from the right, and those without any value first; then cuts
+    /// flexible ones, the widest first.
+    private func fit(_ width: Int) -> [(column: Int, width: Int)] {
+        var shown = columns.indices.map { index in
+            let cells = [columns[index].title] + rows.map { Self.cell($0[index]) }
+            return (column: index, width: cells.map(TerminalText.width).max() ?? 0)
+        }
+        func excess(_ width: Int, cut: Bool) -> Int {
+            shown.reduce(-Self.gap - width) { sum, item in
+                let isCut = cut && columns[item.column].isFlexible
+                return sum + Self.gap + (isCut ? min(item.width, Self.narrowest) : item.width)
             }
         }
-        return widths
+        let optional = shown.indices.reversed().filter { columns[$0].isOptional }
+        let empty = optional.filter { index in rows.allSatisfy { $0[index] == nil } }
+        for index in empty + optional.filter({ !empty.contains($0) }) where excess(width, cut: true) > 0 {
+            shown.removeAll { $0.column == index }
+        }
+        var rest = excess(width, cut: false)
+        for bound in [Self.narrowest, Self.least] {
+            while rest > 0 {
+                let candidates = shown.indices.filter {
+                    columns[shown[$0].column].isFlexible && shown[$0].width > bound
+                }
+                guard let widest = candidates.max(by: { shown[$0].width < shown[$1].width }) else { break }
+                shown[widest].width -= 1
+                rest -= 1
+            }
+        }
+        return shown
     }
 
-    private func line(_ cells: [String], _ widths: [Int]) -> String {
+    private func line(_ cells: [String], _ shown: [(column: Int, width: Int)]) -> String {
         var text = ""
-        for (index, cell) in cells.enumerated() {
-            let cut = TerminalText.cut(cell, to: widths[index])
+        for (index, item) in shown.enumerated() {
+            let cut = TerminalText.cut(cells[item.column], to: item.width)
             text += TerminalText.fenced(cut)
-            guard index < cells.count - 1 else { break }
-            text += String(repeating: " ", count: max(0, widths[index] - TerminalText.width(cut)) + Self.gap)
+            guard index < shown.count - 1 else { break }
+            text += String(repeating: " ", count: max(0, item.width - TerminalText.width(cut)) + Self.gap)
         }
         return text
     }

@@ -14,7 +14,7 @@ extension OperatorDatabase {
         defer { extendLifetime(held) }
         let start = now.rfc3339
         // Without space on the disk, the lock still holds.
-        try? held.leaveWord { process in "bramley transfer \(work), process \(process), since \(start)" }
+        try? held.writeHolder { process in "bramley transfer \(work), process \(process), since \(start)" }
         guard database.store.isShared else { return try await body() }
         let holder = Hexadecimal.encode(random.bytes(16))
         guard try await database.holdLease(.transfer, holder: holder, seconds: Self.leaseLength, at: now) else {

@@ -10,7 +10,7 @@ extension OperatorDatabase {
     ) async throws -> (TransferEnd, Step) {
         // Apple's key and the outbound proxy need the whole configuration.
         let configuration = try ConfigurationLoader.load(input).configuration
-        return try await EventLoopGroup.alone { group in
+        return try await EventLoopGroup.withOneLoop { group in
             let provider = try ServerBase(
                 configuration: configuration, runtime: runtime, keyring: keyring, group: group, database: database
             ).provider()

@@ -31,9 +31,9 @@ package final class Histogram: Sendable {
 
     /// - Parameter value: negative values, from a clock that went back, are recorded as 0.
     package func record(_ value: Int64) {
-        var place = 0
-        while place < bounds.count, value > bounds[place] { place &+= 1 }
-        counts[place].wrappingAdd(1, ordering: .relaxed)
+        var slot = 0
+        while slot < bounds.count, value > bounds[slot] { slot &+= 1 }
+        counts[slot].wrappingAdd(1, ordering: .relaxed)
         sum.wrappingAdd(max(0, value), ordering: .relaxed)
     }
 
@@ -46,7 +46,7 @@ package final class Histogram: Sendable {
     /// What was recorded so far. Values recorded concurrently may be in a count and not yet in the sum.
     package var reading: HistogramReading {
         var reading = HistogramReading(unit: unit, bounds: bounds)
-        for place in 0...bounds.count { reading.counts[place] = counts[place].load(ordering: .relaxed) }
+        for slot in 0...bounds.count { reading.counts[slot] = counts[slot].load(ordering: .relaxed) }
         reading.sum = sum.load(ordering: .relaxed)
         return reading
     }
@@ -69,7 +69,7 @@ package struct HistogramReading: Hashable, Sendable {
 
     /// Adds the reading of another histogram with the same bounds.
     package mutating func add(_ other: HistogramReading) {
-        for (place, count) in other.counts.prefix(counts.count).enumerated() { counts[place] += count }
+        for (slot, count) in other.counts.prefix(counts.count).enumerated() { counts[slot] += count }
         sum += other.sum
     }
 }

@@ -1,13 +1,13 @@
 internal import Synchronization
 
 /// Keeps a repeating problem from filling the log: for each key a number of lines at once, then one per interval. A
-/// line says how many events it stands for.
+/// line says how many events it represents.
 package final class LogThrottle: Sendable {
     private struct Bucket {
         /// Lines that may be written, as of `moment`.
         var left: Int
         var moment: Int64
-        var untold = 0
+        var suppressed = 0
     }
 
     private let burst: Int
@@ -39,11 +39,11 @@ package final class LogThrottle: Sendable {
                 bucket.left += Int(gained)
                 bucket.moment += gained * interval
             }
-            bucket.untold += 1
+            bucket.suppressed += 1
             guard bucket.left > 0 else { return nil }
             bucket.left -= 1
-            defer { bucket.untold = 0 }
-            return bucket.untold
+            defer { bucket.suppressed = 0 }
+            return bucket.suppressed
         }
     }
 }

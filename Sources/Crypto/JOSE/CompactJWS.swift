@@ -18,7 +18,7 @@ package struct CompactJWS: Sendable {
     ///
     /// Refused: other than three non-empty parts; non-canonical base64url; a header that is not strict JSON (including
     /// duplicate members) or not an object; `alg` or `kid` that is not a string; `crit` (RFC 7515 §4.1.11: none is
-    /// understood here); `b64` other than true (RFC 7797); `typ` unless absent or `JWT` in any case (RFC 7519 §5.1).
+    /// supported here); `b64` other than true (RFC 7797); `typ` unless absent or `JWT` in any case (RFC 7519 §5.1).
     package static func parse(_ text: String, maximumBytes: Int = defaultMaximumBytes) throws(JOSEError) -> CompactJWS {
         guard text.utf8.count <= maximumBytes else { throw .tooLarge(limit: maximumBytes) }
         let bytes = Array(text.utf8)

@@ -3,7 +3,7 @@ internal import Synchronization
 
 /// The idle connections of one loop, by origin, reach and proxy.
 ///
-/// Proof for `@unchecked Sendable`: touched only on the thread of `loop`, which `take` and `keep` assert.
+/// Proof for `@unchecked Sendable`: touched only on the thread of `loop`, which `acquire` and `keep` assert.
 final class ConnectionPool: @unchecked Sendable {
     struct Origin: Hashable {
         var isSecure: Bool
@@ -11,7 +11,7 @@ final class ConnectionPool: @unchecked Sendable {
         var port: UInt16
         /// The tunnel's proxy; nil for a direct connection.
         var proxy: ProxyServer?
-        /// What the connection's address was held to: one made for an operator's address may lead inside.
+        /// The reach its address was checked against: a connection for an operator's address may be internal.
         var reach: Reach
     }
 

@@ -25,13 +25,13 @@ package final class HTTPClient: HTTPTransport {
         self.userAgent = userAgent
     }
 
-    /// A client on a loop of its own for the duration of `body`: for a process that serves nothing.
-    /// - Throws: when this machine gives no descriptors for a loop.
-    package static func alone<Value: Sendable>(
+    /// Runs `body` with a client on a loop of its own: for a process that serves nothing.
+    /// - Throws: when no descriptors are left for a loop.
+    package static func withOwnLoop<Value: Sendable>(
         userAgent: String, proxy: ProxySettings = .direct,
         _ body: @escaping @Sendable (EventLoop, any HTTPTransport) async -> Value
     ) async throws -> Value {
-        try await EventLoopGroup.alone { group in
+        try await EventLoopGroup.withOneLoop { group in
             let client = HTTPClient(group: group, tls: try TLSContext.client(), userAgent: userAgent, proxy: proxy)
             return await body(group.loops[0], client)
         }
@@ -116,8 +116,8 @@ package final class HTTPClient: HTTPTransport {
     /// Milliseconds in which a name that a proxy will resolve should resolve here.
     private static let lookUpBeforeProxy: Int64 = 2_000
 
-    /// Behind a proxy, the proxy resolves the name, and alone decides what it connects to. What is known here counts
-    /// before: a name with an inside address is not handed over.
+    /// Behind a proxy, only the proxy resolves the name and decides what it connects to. So the name is checked here
+    /// first: one with an internal address is not passed on.
     private func examine(
         _ url: ClientURL, within reach: Reach, on loop: EventLoop, deadline: Deadline
     ) async throws(HTTPClientError) {
@@ -134,7 +134,7 @@ package final class HTTPClient: HTTPTransport {
     ) async throws(HTTPClientError) -> SocketStream {
         let found = await resolver.resolve(host, port: port, on: loop, deadline: deadline)
         guard !found.isEmpty else { throw Deadline.now < deadline ? .unknownHost(host) : .timeout }
-        // These are connected to, and the name is not asked for again.
+        // Connect to these: the name is not resolved again.
         let addresses = found.filter { reach.admits($0.ip) }
         guard !addresses.isEmpty else { throw .inside }
         do {

@@ -2,7 +2,7 @@ internal import Coding
 package import HTTPTypes
 import Sockets
 
-/// The client, as its users see it, so that tests can replace the network.
+/// The client's interface, so that tests can replace the network.
 package protocol HTTPTransport: Sendable {
     /// One exchange: sends `request` and reads the whole response. Follows no redirect, and retries nothing but a
     /// request that provably never left on a reused connection.
@@ -116,7 +116,7 @@ package enum HTTPClientError: Error, Hashable, Sendable, CustomStringConvertible
     package var description: String {
         switch self {
         case .unknownHost(let name): "the name \(name) does not resolve"
-        case .inside: "the host has no public address, and the address was registered through the API"
+        case .inside: "the host has no public address, but was registered through the API"
         case .connect(let cause): "no connection: \(cause)"
         case .tls(let cause): "TLS failed: \(cause)"
         case .timeout: "no complete answer in time"
@@ -138,14 +138,14 @@ package enum TunnelFailure: Hashable, Sendable, CustomStringConvertible {
     case closed
     case malformed(String)
     case tooLarge
-    /// Bytes after its answer, before we sent any to the server: they cannot be the server's, which speaks second.
+    /// Bytes after its answer, before we sent any to the server: they cannot be from the server, which waits for ours.
     case earlyBytes
 
     package var description: String {
         switch self {
         case .unknownHost(let name): "the proxy's name \(name) does not resolve"
         case .connect(let cause): "no connection to the proxy: \(cause)"
-        case .refused(407): "the proxy wants other credentials than HTTPS_PROXY has (status 407)"
+        case .refused(407): "the proxy does not accept the credentials of HTTPS_PROXY (status 407)"
         case .refused(let status): "the proxy refused to connect: status \(status)"
         case .timeout: "the proxy did not answer in time"
         case .closed: "the proxy closed the connection without an answer"

@@ -42,7 +42,7 @@ package struct ProxySettings: Hashable, Sendable {
     package let server: ProxyServer?
     package let exceptions: ProxyExceptions
 
-    /// Everything directly.
+    /// No proxy.
     package static var direct: ProxySettings { ProxySettings(server: nil) }
 
     package init(server: ProxyServer?, exceptions: ProxyExceptions = ProxyExceptions("")) {
@@ -78,8 +78,8 @@ package struct ProxySettings: Hashable, Sendable {
 package struct ProxySettingsError: Error, Hashable, Sendable, CustomStringConvertible {
     package enum Cause: String, Hashable, Sendable {
         case scheme = "only proxies of the form http://host:port are supported"
-        case blanks = "a space, a line end or another control character is in it"
-        case address = "after http:// come a host and a port, and one of them is not valid"
+        case blanks = "it contains a space, a line end or another control character"
+        case address = "the host or the port after http:// is invalid"
         case path = "nothing may follow the port"
         case credentials = "user and password must be percent-encoded, and the user without a colon"
     }

@@ -1,12 +1,12 @@
 internal import Sockets
 
-/// Where a request may go. It depends on who named the address: an operator may let this server call inside addresses,
-/// such as those of a service on the same host; whoever holds an API key may not, and would learn from them what listens
-/// there (server-side request forgery).
+/// Where a request may go. It depends on who named the address: an operator may let this server call internal
+/// addresses, such as those of a service on the same host; whoever holds an API key may not, and would learn from them
+/// what listens there (server-side request forgery).
 package enum Reach: Hashable, Sendable {
     /// Named in the configuration or by an operator.
     case anywhere
-    /// Only addresses of the internet, whatever the name resolves to when the connection is made.
+    /// Only public addresses, whatever the name resolves to when the connection is made.
     case publicOnly
 
     func admits(_ address: IPAddress) -> Bool { self == .anywhere || address.isPublic }

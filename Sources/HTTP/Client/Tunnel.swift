@@ -26,7 +26,7 @@ extension HTTPClient {
     private func askForTunnel(
         to url: ClientURL, _ proxy: ProxyServer, over stream: SocketStream
     ) async throws(HTTPClientError) {
-        guard var head = connectHead(url, proxy) else { throw .malformed("the host is none") }
+        guard var head = connectHead(url, proxy) else { throw .malformed("the host is empty or invalid") }
         defer { head.wipe() }
         if let error = await write(head, to: stream) { throw Self.failure(error) }
         // Read like the answer to HEAD: a tunnel's answer has no content, and a refusal's is not read.

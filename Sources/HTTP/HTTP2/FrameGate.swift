@@ -28,8 +28,8 @@ struct FrameHeader: Hashable, Sendable {
     func has(_ flag: UInt8) -> Bool { flags & flag != 0 }
 }
 
-/// Examines every frame header before nghttp2 does: it knows where frames begin and end, refuses what nghttp2 lets
-/// pass, and counts frames that are harmless once and an attack a thousand times.
+/// Examines every frame header before nghttp2 does: it knows where frames begin and end, refuses what nghttp2
+/// accepts, and counts frames that are harmless once and an attack a thousand times.
 ///
 /// Sans-I/O: the session feeds nghttp2 exactly the segments returned here, so that nothing of a refused frame gets
 /// there, and every frame is judged in the state left by the one before.
@@ -43,7 +43,7 @@ struct FrameGate: Sendable {
         case skipped
     }
 
-    private enum Place {
+    private enum Phase {
         case preface(matched: Int)
         case header
         case payload(remaining: Int)
@@ -57,9 +57,9 @@ struct FrameGate: Sendable {
     private static let tokensPerSecond: Int64 = 33
 
     private let limits: HTTP2Limits
-    private var place = Place.preface(matched: 0)
+    private var phase = Phase.preface(matched: 0)
     private var collected: [UInt8] = []
-    /// How much a peer may do that costs us and brings nothing, before the connection is closed with ENHANCE_YOUR_CALM:
+    /// How much non-productive work a peer may cause before the connection is closed with ENHANCE_YOUR_CALM:
     /// a token bucket that refills slowly with time, and with every request served.
     ///
     /// PING, SETTINGS, PRIORITY, RST_STREAM and unknown frames cost one token each, as do WINDOW_UPDATE, nearly empty DATA
@@ -73,7 +73,7 @@ struct FrameGate: Sendable {
     /// The encoded size so far of a field block that has not ended; 0 outside of one.
     var openBlockBytes: Int {
         if openBlock != 0 { return blockBytes }
-        guard case .payload = place else { return 0 }
+        guard case .payload = phase else { return 0 }
         return current.kind == FrameHeader.Kind.headers || current.kind == FrameHeader.Kind.continuation
             ? blockBytes : 0
     }
@@ -93,7 +93,7 @@ struct FrameGate: Sendable {
 
     /// Whether a frame or a header block has begun and not ended.
     var isInsideFrame: Bool {
-        switch place {
+        switch phase {
         case .preface(let matched): matched > 0
         case .header: !collected.isEmpty || openBlock != 0
         case .payload: true
@@ -102,7 +102,7 @@ struct FrameGate: Sendable {
 
     /// Whether that frame is DATA, whose time is the stream's.
     var isInsideData: Bool {
-        if case .payload = place { return current.kind == FrameHeader.Kind.data }
+        if case .payload = phase { return current.kind == FrameHeader.Kind.data }
         return false
     }
 
@@ -120,7 +120,7 @@ struct FrameGate: Sendable {
         _ bytes: Span<UInt8>, _ range: Range<Int>, now: Deadline, state: (UInt32) -> StreamState
     ) throws(HTTP2Failure) -> Segment {
         var index = range.lowerBound
-        switch place {
+        switch phase {
         case .preface(var matched):
             while index < range.upperBound, matched < Self.preface.count {
                 // RFC 9113 §3.4.
@@ -128,7 +128,7 @@ struct FrameGate: Sendable {
                 matched += 1
                 index += 1
             }
-            place = matched == Self.preface.count ? .header : .preface(matched: matched)
+            phase = matched == Self.preface.count ? .header : .preface(matched: matched)
         case .header:
             let cameApart = !collected.isEmpty
             while index < range.upperBound, collected.count < FrameHeader.size {
@@ -153,7 +153,7 @@ struct FrameGate: Sendable {
     mutating func charge(_ cost: Int, at now: Deadline) throws(HTTP2Failure) {
         refill(at: now)
         tokens -= cost
-        guard tokens >= 0 else { throw HTTP2Failure(.enhanceYourCalm, "too many frames that bring nothing") }
+        guard tokens >= 0 else { throw HTTP2Failure(.enhanceYourCalm, "too many non-productive frames") }
     }
 
     mutating func credit(_ gain: Int) { tokens = min(Self.maximumTokens, tokens + gain) }
@@ -177,19 +177,19 @@ struct FrameGate: Sendable {
         // The first bit is reserved, and ignored.
         current = FrameHeader(length: length, kind: collected[3], flags: collected[4], stream: stream & 0x7fff_ffff)
         collected.removeAll(keepingCapacity: true)
-        place = .payload(remaining: current.length)
+        phase = .payload(remaining: current.length)
     }
 
     /// How many of the available bytes belong to the frame.
     private mutating func payload(available: Int) -> Int {
-        guard case .payload(let remaining) = place else { return 0 }
+        guard case .payload(let remaining) = phase else { return 0 }
         let count = min(remaining, available)
         blockBytes += count
         if count == remaining {
-            place = .header
+            phase = .header
             if current.kind == FrameHeader.Kind.settings { isStarted = true }
         } else {
-            place = .payload(remaining: remaining - count)
+            phase = .payload(remaining: remaining - count)
         }
         return count
     }
@@ -234,7 +234,7 @@ struct FrameGate: Sendable {
                 case .ignored: try charge(1, at: now)
                 case .closed: throw HTTP2Failure(.streamClosed, "HEADERS on a closed stream")
                 // RFC 9113 §5.1.1: a new stream's number is higher than all before it.
-                case .skipped: throw HTTP2Failure(.protocolError, "stream numbers that go back")
+                case .skipped: throw HTTP2Failure(.protocolError, "a stream number below an earlier one")
                 }
             }
         }

@@ -69,7 +69,7 @@ final class HTTP2Connection: @unchecked Sendable {
     func deadline(after milliseconds: Int64) -> Deadline { stream.loop.now.adding(milliseconds: milliseconds) }
 
     func run() async {
-        stream.hearsOfDraining = true
+        stream.endsReadOnDrain = true
         frameDeadline = deadline(after: timeouts.header)
         update(frameDeadline)
         var ending = Ending.close
@@ -85,7 +85,7 @@ final class HTTP2Connection: @unchecked Sendable {
             peerHasEnded = true
             endWaiting()
         }
-        stream.hearsOfDraining = false
+        stream.endsReadOnDrain = false
         switch ending {
         case .close: stream.close()
         case .linger: await server.linger(stream)

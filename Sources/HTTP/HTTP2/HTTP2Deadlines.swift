@@ -74,7 +74,7 @@ extension HTTP2Connection {
     func beginShutdown() {
         guard !hasAnnouncedShutdown else { return }
         hasAnnouncedShutdown = true
-        stream.hearsOfDraining = false
+        stream.endsReadOnDrain = false
         session.announceShutdown()
         // A client that does not answer the PING has had its time.
         drainDeadline = deadline(after: Self.shutdownNotice)

@@ -17,7 +17,7 @@ extension HTTP2Connection {
             return nil
         }
         let stream = parse(head, id, ends: ends)
-        session.assembler.bringBack(head)
+        session.assembler.returnStorage(head)
         return stream
     }
 

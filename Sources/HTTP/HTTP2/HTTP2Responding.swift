@@ -118,7 +118,8 @@ extension HTTP2Connection {
         if let length { workspace.list.append("content-length", String(length)) }
         if workspace.list.refused > 0 {
             server.logger.error(
-                "response fields with line breaks dropped", metadata: ["count": "\(workspace.list.refused)"])
+                "response fields with line breaks dropped",
+                metadata: ["count": .stringConvertible(workspace.list.refused)])
         }
     }
 
@@ -154,7 +155,8 @@ extension HTTP2Connection {
         stream.isAnswered = true
         release(stream)
         releaseWindow(of: stream)
-        server.logger.debug("request refused", metadata: ["status": "\(status.code)", "reason": "\(reason)"])
+        server.logger.debug(
+            "request refused", metadata: ["status": .stringConvertible(status.code), "reason": "\(reason)"])
         server.metrics?.countRefusal(status)
         let response = server.configuration.refusal(status)
         var content: [UInt8] = []

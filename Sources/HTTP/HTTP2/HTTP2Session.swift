@@ -321,7 +321,7 @@ internal import Sockets
         if nghttp2_is_fatal(result) != 0 { isBroken = true }
     }
 
-    // MARK: What callbacks tell
+    // MARK: Callbacks
 
     func recordClosed(_ stream: Int32, code: UInt32) {
         contents[stream] = nil

@@ -28,7 +28,7 @@ final class HTTP2Stream {
     /// While its handler may want to know whether the client has left.
     var departure: Departure?
     /// Content taken when `deadline` was set, and all content at that time.
-    private var takenAtMark = 0
+    private var sentAtMark = 0
     private var goal = 0
     private var waiter: CheckedContinuation<Void, Never>?
 
@@ -54,7 +54,7 @@ final class HTTP2Stream {
             self.deadline = .never
             return
         }
-        takenAtMark = content.taken
+        sentAtMark = content.taken
         goal = min(batch, content.pending)
         self.deadline = deadline
     }
@@ -62,7 +62,7 @@ final class HTTP2Stream {
     /// Whether the batch was taken in time.
     var hasProgressed: Bool {
         guard let content else { return true }
-        return content.taken - takenAtMark >= goal
+        return content.taken - sentAtMark >= goal
     }
 
     /// Waits until the session has taken the available content, or nobody will take it.

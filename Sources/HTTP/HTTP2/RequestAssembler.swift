@@ -121,7 +121,7 @@ struct RequestAssembler: Sendable {
         return head
     }
 
-    mutating func bringBack(_ storage: consuming [UInt8]) {
+    mutating func returnStorage(_ storage: consuming [UInt8]) {
         guard storage.capacity <= 4096 else { return }
         storage.removeAll(keepingCapacity: true)
         head = storage
@@ -143,7 +143,7 @@ struct RequestAssembler: Sendable {
 
     private mutating func addPseudo(_ name: Span<UInt8>, _ value: Span<UInt8>) throws(Failure) {
         guard !isTrailers else { throw .malformed("pseudo-field in a trailer section") }
-        guard !hasRegularFields else { throw .malformed("pseudo-field behind a field") }
+        guard !hasRegularFields else { throw .malformed("pseudo-field after a field") }
         for index in value.indices {
             guard value[index] > 0x20, value[index] < 0x7f else { throw .malformed("character in a pseudo-field") }
         }
@@ -167,9 +167,9 @@ struct RequestAssembler: Sendable {
         append(value, to: &pseudo)
     }
 
-    private static func set(_ place: inout ByteRange?, _ range: ByteRange) throws(Failure) {
-        guard place == nil else { throw .malformed("pseudo-field twice") }
-        place = range
+    private static func set(_ part: inout ByteRange?, _ range: ByteRange) throws(Failure) {
+        guard part == nil else { throw .malformed("pseudo-field twice") }
+        part = range
     }
 
     private mutating func writeRequestLine() throws(Failure) {

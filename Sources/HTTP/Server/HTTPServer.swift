@@ -20,7 +20,7 @@ package struct ServerTimeouts: Hashable, Sendable {
     /// After our side has closed, input is read and discarded until none arrives for this long, …
     package var linger: Int64 = 2000
     /// … and for this long in total.
-    package var lingerInAll: Int64 = 10_000
+    package var lingerTotal: Int64 = 10_000
 
     package init(_ change: (inout ServerTimeouts) -> Void = { _ in }) { change(&self) }
 }
@@ -142,8 +142,8 @@ package final class HTTPLoop: @unchecked Sendable {
     func linger(_ stream: SocketStream) async {
         let timeouts = configuration.timeouts
         await stream.lingeringClose(
-            silence: timeouts.linger, until: loop.now.adding(milliseconds: timeouts.lingerInAll),
-            taken: loop.now.adding(milliseconds: timeouts.write))
+            silence: timeouts.linger, until: loop.now.adding(milliseconds: timeouts.lingerTotal),
+            outputDeadline: loop.now.adding(milliseconds: timeouts.write))
     }
 
     /// The request, without its content, whose head is `head`, parsed from `storage`.

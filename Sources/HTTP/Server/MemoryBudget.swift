@@ -5,7 +5,7 @@ internal import Synchronization
 /// answers that nobody takes. Otherwise the maximum number of connections could each use their full allowance, at no
 /// cost to the peers.
 ///
-/// One address may use a quarter of it, so that it cannot take everybody else's room.
+/// One address may use a quarter of it, so that room is left for others.
 package final class MemoryBudget: Sendable {
     /// Each connection's own allowance, in bytes: a usual request and its answer.
     package static let free = 16_384
@@ -15,7 +15,7 @@ package final class MemoryBudget: Sendable {
     private struct Account {
         var left: Int
         var byAddress: [IPAddress: Int] = [:]
-        /// The most that was taken at once since `takePeak`.
+        /// The most that was used at once since `consumePeak`.
         var peak = 0
     }
 
@@ -27,13 +27,13 @@ package final class MemoryBudget: Sendable {
         account = Mutex(Account(left: bytes))
     }
 
-    /// What may still be taken, in bytes; negative when what cannot be refused has taken more than there is.
+    /// What is still free, in bytes; negative when memory that cannot be refused exceeds the budget.
     package var remaining: Int { account.withLock { $0.left } }
 
-    /// What is taken, in bytes.
-    package var taken: Int { bytes - remaining }
+    /// What is used, in bytes.
+    package var used: Int { bytes - remaining }
 
-    /// The most that was taken at once since the last call, in bytes.
+    /// The most that was used at once since the last call, in bytes.
     package func consumePeak() -> Int {
         account.withLock { account in
             defer { account.peak = bytes - account.left }
@@ -42,8 +42,8 @@ package final class MemoryBudget: Sendable {
     }
 
     /// - Parameters:
-    ///   - address: whose share it is taken from; nil for a proxy, which carries many.
-    ///   - isForced: whether to take it in any case.
+    ///   - address: whose share it counts against; nil for a proxy, which carries many.
+    ///   - isForced: whether to reserve it in any case.
     fileprivate func reserve(_ count: Int, for address: IPAddress?, isForced: Bool) -> Bool {
         account.withLock { account in
             let here = address.map { account.byAddress[$0, default: 0] } ?? 0

@@ -117,7 +117,7 @@ package struct OriginalRequest: Hashable, Sendable {
         return method
     }
 
-    /// With no colon but before a port.
+    /// Its only colon, if any, is before a port.
     private static func isHost(_ host: String) -> Bool {
         let bytes = Array(host.utf8)
         return HostSyntax.isValid(bytes.span, 0..<bytes.count) && bytes.last != ASCII.colon

@@ -23,8 +23,8 @@ package final class RequestMetrics: Sendable {
     }
 
     private let patterns: [Pattern]
-    /// From a route's `id` to its place in `patterns`.
-    private let places: [Int]
+    /// From a route's `id` to its index in `patterns`.
+    private let indices: [Int]
     private let unknown: Pattern
     private let immediate = Mutex<[ImmediateMetrics]>([])
     private let http2Begun = Counter()
@@ -32,19 +32,19 @@ package final class RequestMetrics: Sendable {
 
     package init(_ routes: [Route]) {
         var patterns: [Pattern] = []
-        var places: [Int] = []
+        var indices: [Int] = []
         for route in routes {
-            let place = patterns.firstIndex { $0.pattern == route.pattern } ?? patterns.count
-            if place == patterns.count { patterns.append(Self.pattern(route.pattern, [])) }
+            let position = patterns.firstIndex { $0.pattern == route.pattern } ?? patterns.count
+            if position == patterns.count { patterns.append(Self.pattern(route.pattern, [])) }
             // The GET route also answers HEAD.
             for method in route.method == .get ? [.get, .head] : [route.method] {
                 let index = Self.index(of: method)
-                if patterns[place].counts[index] == nil { patterns[place].counts[index] = StatusCounts() }
+                if patterns[position].counts[index] == nil { patterns[position].counts[index] = StatusCounts() }
             }
-            places.append(place)
+            indices.append(position)
         }
         self.patterns = patterns
-        self.places = places
+        self.indices = indices
         unknown = Self.pattern(Self.other, Array(0...Self.methods.count))
     }
 
@@ -68,7 +68,7 @@ package final class RequestMetrics: Sendable {
         _ route: Route?, _ method: HTTPRequest.Method, _ status: HTTPResponse.Status,
         since start: ContinuousClock.Instant
     ) {
-        let pattern = route.flatMap { places.indices.contains($0.id) ? patterns[places[$0.id]] : nil } ?? unknown
+        let pattern = route.flatMap { indices.indices.contains($0.id) ? patterns[indices[$0.id]] : nil } ?? unknown
         let index = Self.index(of: method)
         (pattern.counts[index] ?? unknown.counts[index])?.increment(status.code)
         pattern.durations.record(since: start)
@@ -154,14 +154,14 @@ private final class StatusCounts: Sendable {
     init() { counts = InlineArray { _ in Atomic<Int>(0) } }
 
     func increment(_ status: Int) {
-        let place = Self.statuses.firstIndex(of: status) ?? Self.statuses.count
-        counts[place].wrappingAdd(1, ordering: .relaxed)
+        let index = Self.statuses.firstIndex(of: status) ?? Self.statuses.count
+        counts[index].wrappingAdd(1, ordering: .relaxed)
     }
 
     func forEach(adding added: (status: Int, count: Int), _ body: (String, Int) -> Void) {
-        for (place, name) in RequestMetrics.statusNames.enumerated() {
-            var count = counts[place].load(ordering: .relaxed)
-            if place < Self.statuses.count, Self.statuses[place] == added.status { count += added.count }
+        for (index, name) in RequestMetrics.statusNames.enumerated() {
+            var count = counts[index].load(ordering: .relaxed)
+            if index < Self.statuses.count, Self.statuses[index] == added.status { count += added.count }
             if count > 0 { body(name, count) }
         }
     }

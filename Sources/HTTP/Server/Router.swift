@@ -107,11 +107,11 @@ package struct Router: Sendable, RequestHandler {
                 precondition(!names.contains(name), "a parameter is named twice")
                 names.append(name)
             }
-            if case .tail = kind { precondition(position == segments.count - 1, "a tail stands at the end") }
+            if case .tail = kind { precondition(position == segments.count - 1, "a tail is the last segment") }
             node = child(of: node, kind)
         }
         precondition(!nodes[node].routes.contains { $0.method == method }, "a route is registered twice")
-        precondition(nodes[node].routes.isEmpty || nodes[node].names == names, "one place has one set of names")
+        precondition(nodes[node].routes.isEmpty || nodes[node].names == names, "a position has one set of names")
         let route = Route(id: routes.count, method: method, pattern: pattern, handler: handler)
         nodes[node].routes.append(route)
         nodes[node].names = names

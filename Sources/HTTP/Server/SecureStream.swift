@@ -28,7 +28,7 @@ extension HTTPLoop {
                 await refusePlain(stream)
                 return false
             }
-            // Counted, not refused: otherwise a few addresses with endless handshakes would keep everybody out.
+            // Counted, not refused: otherwise a few addresses with endless handshakes would lock everybody out.
             let account = makeAccount(of: stream)
             account.keep(Self.handshakeSize, insteadOf: 0, isForced: true)
             defer { account.release(Self.handshakeSize) }
@@ -75,7 +75,7 @@ extension HTTPLoop {
         var output = loop.buffers.acquireOutput()
         _ = ResponseSerializer.appendHead(
             status: .badRequest, fields: fields, framing: .length(text.count), date: currentTime().date,
-            connection: .close, into: &output)
+            connection: "close", into: &output)
         output += text
         try? await stream.write(output)
         loop.buffers.releaseOutput(output)

@@ -409,9 +409,10 @@ final class ServerConnection {
     private func appendHead(_ response: ServerResponse, framing: ResponseFraming, _ version: UInt8, _ stays: Bool) {
         let refused = ResponseSerializer.appendHead(
             status: response.status, fields: response.fields, framing: framing, date: server.currentTime().date,
-            connection: !stays ? .close : version == 0 ? .keepAliveHTTP10 : .keepAlive, into: &output)
+            connection: !stays ? "close" : version == 0 ? "keep-alive" : nil, into: &output)
         if refused > 0 {
-            server.logger.error("response fields with line breaks dropped", metadata: ["count": "\(refused)"])
+            server.logger.error(
+                "response fields with line breaks dropped", metadata: ["count": .stringConvertible(refused)])
         }
     }
 
@@ -423,7 +424,8 @@ final class ServerConnection {
 
     /// Answers an invalid request and ends the connection: its framing can no longer be trusted.
     private func refuse(status: HTTPResponse.Status, reason: String) async throws(StreamError) -> Ending {
-        server.logger.debug("request refused", metadata: ["status": "\(status.code)", "reason": "\(reason)"])
+        server.logger.debug(
+            "request refused", metadata: ["status": .stringConvertible(status.code), "reason": "\(reason)"])
         server.metrics?.countRefusal(status)
         let response = server.configuration.refusal(status)
         // RFC 9110 §9.3.2: no content for a HEAD, once its request line has been read.

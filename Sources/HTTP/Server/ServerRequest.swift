@@ -71,7 +71,7 @@ package final class Departure: Sendable {
     package init() {}
 
     /// Calls `action` once: when the client leaves, or now if it has.
-    package func whenLeft(_ action: @escaping @Sendable () -> Void) {
+    package func onLeave(_ action: @escaping @Sendable () -> Void) {
         let hasLeft = state.withLock { state in
             if !state.hasLeft { state.action = action }
             return state.hasLeft

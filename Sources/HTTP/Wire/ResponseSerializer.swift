@@ -12,24 +12,18 @@ package enum ResponseFraming: Hashable, Sendable {
     case untilClose
 }
 
-package enum ConnectionPersistence: Hashable, Sendable {
-    /// Nothing: HTTP/1.1 stays open by default.
-    case keepAlive
-    /// `keep-alive`, which HTTP/1.0 needs.
-    case keepAliveHTTP10
-    case close
-}
-
-/// Appends responses to a buffer (RFC 9112 §4–§7). It alone sets framing, connection and date.
+/// Appends responses to a buffer (RFC 9112 §4–§7). Nothing else sets framing, connection and date.
 package enum ResponseSerializer {
     /// Appends status line, fields and the empty line.
-    /// - Parameter date: the value of `Date`, an IMF-fixdate.
+    /// - Parameters:
+    ///   - date: the value of `Date`, an IMF-fixdate.
+    ///   - connection: the value of `Connection`: nil keeps HTTP/1.1 open, HTTP/1.0 needs `keep-alive`.
     /// - Returns: the number of fields left out because their value contained CR, LF or NUL. Anything but 0 is our own
     ///   mistake and should be logged as an error.
     @discardableResult
     package static func appendHead(
         status: HTTPResponse.Status, fields: HTTPFields, framing: ResponseFraming, date: [UInt8],
-        connection: ConnectionPersistence, into output: inout [UInt8]
+        connection: String?, into output: inout [UInt8]
     ) -> Int {
         appendStatusLine(status, into: &output)
         output.append(contentsOf: "Date: ".utf8)
@@ -47,11 +41,12 @@ package enum ResponseSerializer {
             output.append(contentsOf: "\r\n".utf8)
         case .chunked: output.append(contentsOf: "Transfer-Encoding: chunked\r\n".utf8)
         }
-        switch connection {
-        case .keepAlive: output.append(contentsOf: "\r\n".utf8)
-        case .keepAliveHTTP10: output.append(contentsOf: "Connection: keep-alive\r\n\r\n".utf8)
-        case .close: output.append(contentsOf: "Connection: close\r\n\r\n".utf8)
+        if let connection {
+            output.append(contentsOf: "Connection: ".utf8)
+            output.append(contentsOf: connection.utf8)
+            output.append(contentsOf: "\r\n".utf8)
         }
+        output.append(contentsOf: "\r\n".utf8)
         return refused
     }
 

@@ -48,7 +48,7 @@ package enum WireError: String, Error, Hashable, Sendable {
 
     // Responses only.
     case invalidStatusLine = "invalid status line"
-    case unexpectedSwitchingProtocols = "101 without an upgrade asked for"
+    case unexpectedSwitchingProtocols = "101 without a requested upgrade"
     case tooManyInterimResponses = "too many interim responses"
     case endedEarly = "connection ended within the message"
 

@@ -113,7 +113,7 @@ package enum IPAddress: Hashable, Sendable, CustomStringConvertible {
                 index += 1
             }
         }
-        // `::` stands for at least one group (RFC 5952 §4.2.2 asks writers for two; readers take one).
+        // `::` replaces at least one group (RFC 5952 §4.2.2 asks writers for two; readers accept one).
         guard gap == nil ? groups.count == 8 : groups.count <= 7 else { return nil }
         if let gap { groups.insert(contentsOf: repeatElement(0, count: 8 - groups.count), at: gap) }
         var high: UInt64 = 0

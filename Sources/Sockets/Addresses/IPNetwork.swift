@@ -58,9 +58,8 @@ extension IPAddress {
         }
     }
 
-    /// Whether this is an address of the internet, in use by somebody and the same from everywhere: not of this host, of
-    /// a private network or a link, not reserved, and no such address in disguise (IANA's special-purpose registries,
-    /// RFC 6890).
+    /// Whether this is a public address of the internet: not of this host, of a private network or a link, not
+    /// reserved, and not such an address embedded in another one (IANA's special-purpose registries, RFC 6890).
     package var isPublic: Bool {
         let address = normalized
         if let inner = address.translated { return inner.isPublic }
@@ -72,14 +71,14 @@ extension IPAddress {
         }
     }
 
-    /// The IPv4 address that a translator would send to: of NAT64's `64:ff9b::/96` (RFC 6052 §2.1).
+    /// The IPv4 address embedded in one of NAT64's `64:ff9b::/96` (RFC 6052 §2.1).
     private var translated: IPAddress? {
         guard case .v6(0x0064_ff9b_0000_0000, let low) = self, low >> 32 == 0 else { return nil }
         return .v4(UInt32(truncatingIfNeeded: low))
     }
 }
 
-/// Blocks of addresses that are nobody's on the internet.
+/// Blocks of addresses that are not public on the internet.
 private enum SpecialPurpose {
     static let v4 = [
         // "This network", private (RFC 1918), carriers (RFC 6598), loopback, link-local with clouds' metadata.
@@ -90,7 +89,7 @@ private enum SpecialPurpose {
         "224.0.0.0/4", "240.0.0.0/4",
     ].compactMap { IPNetwork($0) }
 
-    /// The only block that is given out (RFC 4291 §2.4): without loopback, `fc00::/7`, `fe80::/10`, multicast, and
+    /// The only allocated block (RFC 4291 §2.4): excludes loopback, `fc00::/7`, `fe80::/10`, multicast, and
     /// `64:ff9b:1::/48`, a translator's own (RFC 8215).
     static let global = ["2000::/3"].compactMap { IPNetwork($0) }
 

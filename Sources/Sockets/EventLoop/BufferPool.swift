@@ -5,7 +5,7 @@ package final class BufferPool: @unchecked Sendable {
     /// The size of a new buffer, in bytes.
     package static let size = 8192
     private static let kept = 64
-    /// The largest output buffer that is kept: after a crowd, only these remain of it.
+    /// The largest output buffer that is kept after a crowd of connections.
     private static let largestOutput = 16_384 + size
     private var buffers: [[UInt8]] = []
     private var outputs: [[UInt8]] = []

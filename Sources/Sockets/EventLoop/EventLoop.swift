@@ -35,8 +35,8 @@ internal import Synchronization
     private let epoll: Descriptor
     private let wakeup: Descriptor
     private let remote = Mutex(Remote())
-    /// The thread that runs the loop; 0 while there is none. Other threads read it too, only to learn that it is not
-    /// they: they never see their own value, so no ordering is needed.
+    /// The thread that runs the loop; 0 while there is none. Other threads read it too, only to learn that they are
+    /// not it: they never see their own value, so no ordering is needed.
     private let thread = Atomic<pthread_t>(0)
     private var jobs: [UnownedJob] = []
     private var running: [UnownedJob] = []
@@ -128,12 +128,12 @@ internal import Synchronization
             }
             fireTimers()
         }
-        letGo()
+        releaseChannels()
     }
 
     /// Remaining channels (a pooled connection, the end of the grace period) and this loop hold each other: without
     /// this a stopped loop would keep its descriptors until the process ends.
-    private func letGo() {
+    private func releaseChannels() {
         for slot in slots { slot.channel?.token = nil }
         slots.removeAll()
         free.removeAll()

@@ -8,7 +8,7 @@ package final class EventLoopGroup: Sendable {
     package let loops: [EventLoop]
 
     /// The default maximum of `server.threads`: each loop has listening sockets, all of which a successor inherits.
-    private static let mostByDefault = 256
+    private static let defaultMaximum = 256
 
     /// - Parameter count: loops to make; 0 makes one per core the process may run on, up to 256.
     package init(count: Int) throws(SystemError) {
@@ -16,7 +16,7 @@ package final class EventLoopGroup: Sendable {
         _ = signal(SIGPIPE, SIG_IGN)
         // A file that reached its limit must appear as EFBIG on the write, like a full disk.
         _ = signal(SIGXFSZ, SIG_IGN)
-        let total = count > 0 ? count : min(Int(bramley_available_cores()), Self.mostByDefault)
+        let total = count > 0 ? count : min(Int(bramley_available_cores()), Self.defaultMaximum)
         loops = try (0..<total).map { index throws(SystemError) in try EventLoop(index: index) }
     }
 
@@ -31,9 +31,11 @@ package final class EventLoopGroup: Sendable {
         for thread in threads { _ = pthread_join(thread, nil) }
     }
 
-    /// One loop for as long as `work` takes: for a process that serves nothing.
-    /// - Throws: also when this machine gives no descriptors for a loop.
-    package static func alone<Value: Sendable>(_ work: (EventLoopGroup) async throws -> Value) async throws -> Value {
+    /// Runs `work` with a group of one loop: for a process that serves nothing.
+    /// - Throws: also when no descriptors are left for a loop.
+    package static func withOneLoop<Value: Sendable>(_ work: (EventLoopGroup) async throws -> Value) async throws
+        -> Value
+    {
         let group = try EventLoopGroup(count: 1)
         async let running: Void = group.run { loop in await loop.runRoot { $0.close() } }
         let result = await Result { try await work(group) }

@@ -6,7 +6,7 @@ package enum Files {
     /// Creates `path`, which must not exist, with these bytes, and returns when they are synced to disk. A process
     /// killed in the middle leaves the complete file or none: it is written under a temporary name of this process,
     /// then linked.
-    /// - Parameter model: a file whose owner, group and mode it gets in place of `mode`, if that file exists.
+    /// - Parameter model: a file whose owner, group and mode it gets instead of `mode`, if that file exists.
     /// - Throws: after a failure nothing is left behind; `EEXIST` when `path` exists.
     package static func create(
         _ path: String, mode: UInt32, like model: String? = nil, bytes: [UInt8]
@@ -51,7 +51,7 @@ package enum Files {
     /// synced to disk. A process killed in the middle leaves at `path` what was there, or the complete new file.
     /// - Parameter replacing: whether it may replace another file.
     /// - Throws: `EEXIST` when `path` exists and may not be replaced. The file is then still at `temporary`.
-    package static func land(_ temporary: String, at path: String, replacing: Bool) throws(SystemError) {
+    package static func publish(_ temporary: String, at path: String, replacing: Bool) throws(SystemError) {
         try synchronize(temporary, O_RDONLY)
         if replacing {
             _ = try SystemCalls.retrying("rename") { unsafe rename(temporary, path) }
@@ -62,10 +62,10 @@ package enum Files {
         try synchronizeDirectory(of: path)
     }
 
-    /// Gives the file at `path` a second name in the same file system, which stays when another file replaces the
+    /// Gives the file at `path` a second name in the same file system, which remains when another file replaces the
     /// first. Durable when this returns.
     /// - Throws: `EEXIST` when that name exists.
-    package static func keep(_ path: String, as name: String) throws(SystemError) {
+    package static func addLink(_ path: String, as name: String) throws(SystemError) {
         _ = try SystemCalls.retrying("link") { unsafe link(path, name) }
         try synchronizeDirectory(of: name)
     }
@@ -212,7 +212,7 @@ package struct FileLock: ~Copyable, Sendable {
 
     /// Writes a text with this process's ID into the file, for whoever finds the lock held. It stays after the lock.
     /// - Parameter text: receives the ID of this process.
-    package func leaveWord(_ text: (_ process: Int32) -> String) throws(SystemError) {
+    package func writeHolder(_ text: (_ process: Int32) -> String) throws(SystemError) {
         try empty()
         try Files.writeAll(Array(text(getpid()).utf8), to: descriptor)
     }

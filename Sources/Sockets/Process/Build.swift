@@ -4,7 +4,8 @@ internal import CLinux
 package enum Build {
     package static let version = "0.1.0"
 
-    /// The commit in hexadecimal, with `-modified` when files had been changed; "unknown" when not told.
+    /// The commit in hexadecimal, with `-modified` when files had been changed; "unknown" when the build did not set
+    /// it.
     package static let commit =
         // Invariant: a NUL-terminated text of the program itself.
         unsafe String(cString: bramley_source_commit())

@@ -28,7 +28,7 @@ package enum StandardStream: Int32, Sendable {
 
     /// Waits for input or the end.
     /// - Returns: whether there is any after at most this many milliseconds.
-    package func hasSomething(within milliseconds: Int32) -> Bool { events(POLLIN, timeout: milliseconds) != 0 }
+    package func hasInput(within milliseconds: Int32) -> Bool { events(POLLIN, timeout: milliseconds) != 0 }
 
     /// One line of the input without its end, or what there is before the end of the input; nil when that is nothing.
     ///
@@ -62,7 +62,7 @@ package enum StandardStream: Int32, Sendable {
 }
 
 /// Standard error without waiting: writes only as much as it accepts at once.
-package final class PromptStandardError: Sendable {
+package final class NonblockingStandardError: Sendable {
     /// A pipe accepts lines up to this size completely or not at all (POSIX, PIPE_BUF), so they stay whole.
     package static let wholeWrite = 4096
 

@@ -54,7 +54,7 @@ package final class AdmissionControl: Sendable {
     /// How many connections that wait for a request must make room, so that clients with a request are not refused
     /// because of clients without one: those beyond seven eighths of the maximum, and a few more, since searching for
     /// one costs as much as for many. 0 below that.
-    var crowd: Int {
+    var connectionsToShed: Int {
         let (total, maximum) = counts.withLock { ($0.total, min(self.maximum, $0.room)) }
         let excess = total - (maximum - max(1, maximum / 8))
         return excess > 0 ? excess + min(32, maximum / 16) : 0

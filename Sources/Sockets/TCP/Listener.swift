@@ -75,9 +75,9 @@ package final class Listener: Channel, @unchecked Sendable {
 
     /// Nearly the maximum number of connections is open: those that only wait give way to new ones.
     private func makeRoom() {
-        let crowd = admission.crowd
-        guard crowd > 0, loop.now >= nextShedding else { return }
-        shed(crowd)
+        let wanted = admission.connectionsToShed
+        guard wanted > 0, loop.now >= nextShedding else { return }
+        shed(wanted)
     }
 
     @discardableResult private func shed(_ wanted: Int) -> Int {
@@ -90,7 +90,7 @@ package final class Listener: Channel, @unchecked Sendable {
     private func acceptBatch(_ limit: Int) {
         var mayShed = loop.now >= nextShedding
         for _ in 0..<limit {
-            // The remaining descriptors are not for visitors: act as if there were none.
+            // The remaining descriptors are reserved: act as if there were none.
             switch admission.isWithoutRoom ? .exhausted(EMFILE) : accept(descriptor) {
             case .connection(let descriptor, let peer): admit(descriptor, peer)
             case .none: return

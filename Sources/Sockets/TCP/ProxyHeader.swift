@@ -40,7 +40,7 @@ package enum ProxyHeaderError: String, Error, Hashable, Sendable {
     case unsupportedVersion = "unsupported version of the PROXY protocol"
     case unknownCommand = "unknown command in a PROXY header"
     /// Not a family and transport that a TCP listener can have.
-    case unsupportedFamily = "a PROXY header of no TCP connection"
+    case unsupportedFamily = "a PROXY header for another protocol than TCP"
     case tooShort = "PROXY header too short for its addresses"
     case tooLong = "PROXY header too long"
     case invalidFields = "malformed fields in a PROXY header"

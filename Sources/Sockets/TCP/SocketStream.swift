@@ -47,7 +47,7 @@ internal import Glibc
     package var isIdle = false
     /// Whether draining also ends a wait to read while something is in flight, so that a connection with many requests
     /// can announce that it accepts no more.
-    package var hearsOfDraining = false
+    package var endsReadOnDrain = false
     /// Whether no request is in flight, though one may have begun to arrive, so that it may be closed to make room: set
     /// by the server while it waits for the rest of a head, or lingers.
     package var waitsForHead = false
@@ -244,7 +244,7 @@ internal import Glibc
     private func checkBeforeWaiting() throws(StreamError) {
         if isClosed { throw .aborted }
         if deadline <= loop.now { throw .deadline }
-        if loop.isDraining && isIdle || loop.isEnding && hearsOfDraining { throw .draining }
+        if loop.isDraining && isIdle || loop.isEnding && endsReadOnDrain { throw .draining }
     }
 
     private static func check(_ wake: Wake) throws(StreamError) {
@@ -314,14 +314,14 @@ internal import Glibc
             close()
         } else if isIdle {
             resumeBoth(.draining)
-        } else if hearsOfDraining {
+        } else if endsReadOnDrain {
             resumeReader(.draining)
         }
     }
 
     /// Its next answer is its last, and says so; a connection with many requests announces it at once.
     override func retire() {
-        if !isParked, hearsOfDraining { resumeReader(.draining) }
+        if !isParked, endsReadOnDrain { resumeReader(.draining) }
     }
 
     override func abort() { abandon() }
@@ -407,8 +407,8 @@ internal import Glibc
     /// - Parameters:
     ///   - silence: milliseconds without a byte after which the peer is done.
     ///   - deadline: the end, whatever still arrives.
-    ///   - taken: when the peer must have taken our output, or the rest is dropped.
-    package func lingeringClose(silence: Int64, until deadline: Deadline, taken: Deadline) async {
+    ///   - outputDeadline: when the peer must have taken our output, or the rest is dropped.
+    package func lingeringClose(silence: Int64, until deadline: Deadline, outputDeadline: Deadline) async {
         shutdownWrite()
         // Further input is discarded undecrypted.
         tls = nil
@@ -419,10 +419,10 @@ internal import Glibc
             return close()
         }
         // If closed in the meantime, the descriptor may be another's.
-        while !isClosed, loop.now < taken, bramley_unsent_bytes(descriptor) > 0 {
+        while !isClosed, loop.now < outputDeadline, bramley_unsent_bytes(descriptor) > 0 {
             // No event reports that it was taken, so poll; an event does report that the connection broke.
             isReadable = false
-            setDeadline(min(taken, loop.now.adding(milliseconds: silence)))
+            setDeadline(min(outputDeadline, loop.now.adding(milliseconds: silence)))
             try? await waitUntilReadable()
         }
         abandon()

@@ -78,8 +78,8 @@ internal import COpenSSL
         return context
     }
 
-    /// Only for `certificate`, which sends nothing: nobody is verified.
-    static func unverified() throws(StreamError) -> TLSContext {
+    /// Only for diagnosis, with nothing secret to send: the peer is not verified.
+    package static func unverified() throws(StreamError) -> TLSContext {
         let context = try TLSContext(isServer: false)
         unsafe SSL_CTX_set_verify(context.pointer, SSL_VERIFY_NONE, nil)
         return context
@@ -173,7 +173,7 @@ internal import COpenSSL
     /// The certificate of a TLS server, in DER: for diagnosis of this machine's listener. Call it on the loop.
     ///
     /// Reported whether trusted or not; the connection is closed here, and nothing is sent over it.
-    /// - Throws: when nobody listens, or the handshake fails.
+    /// - Throws: when nothing listens, or the handshake fails.
     package static func certificate(
         at address: SocketAddress, serverName: String, on loop: EventLoop, deadline: Deadline
     ) async throws(StreamError) -> [UInt8] {
@@ -182,7 +182,7 @@ internal import COpenSSL
         defer { stream.close() }
         stream.setDeadline(deadline)
         try await stream.startTLS(context, serverName: serverName)
-        guard let certificate = stream.peerCertificate else { throw .tls("no certificate was shown") }
+        guard let certificate = stream.peerCertificate else { throw .tls("the server sent no certificate") }
         return certificate
     }
 }
@@ -211,12 +211,12 @@ package enum TLSConfigurationError: Error, Hashable, Sendable, CustomStringConve
 
     package var description: String {
         switch self {
-        case .certificate(let cause): "the certificate is no PEM chain that can be read (\(cause))"
-        case .privateKey(let cause): "the private key is no PEM key that can be read (\(cause))"
-        case .encryptedPrivateKey: "the private key is protected by a passphrase; give it without"
+        case .certificate(let cause): "the certificate is not a readable PEM chain (\(cause))"
+        case .privateKey(let cause): "the private key is not a readable PEM key (\(cause))"
+        case .encryptedPrivateKey: "the private key is protected by a passphrase; store it without one"
         case .unsupportedKey(let kind):
-            "the private key is \(kind); browsers take RSA of 2048 bits or more, P-256, P-384 and P-521"
-        case .mismatch: "the private key belongs to another certificate than the first of the chain"
+            "the private key is \(kind); browsers accept RSA of 2048 bits or more, P-256, P-384 and P-521"
+        case .mismatch: "the private key does not belong to the first certificate of the chain"
         case .library(let cause): "TLS cannot be set up (\(cause))"
         }
     }

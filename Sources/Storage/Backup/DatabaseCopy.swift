@@ -1,4 +1,4 @@
-/// Copies of a whole database: backups are made of them, and a restore puts them in place.
+/// Copies a whole database, for backups and restores.
 package enum DatabaseCopy {
     package struct Progress: Hashable, Sendable {
         package var pages: Int
@@ -35,7 +35,7 @@ package enum DatabaseCopy {
                 }
             }
         } catch let error as SQLiteError {
-            throw StorageOpenError(error, place: error.isOfDestination ? destination : source)
+            throw StorageOpenError(error, location: error.isOfDestination ? destination : source)
         }
     }
 
@@ -49,7 +49,7 @@ package enum DatabaseCopy {
                 throw StorageOpenError.locked(path)
             }
         } catch {
-            throw StorageOpenError(error, place: path)
+            throw StorageOpenError(error, location: path)
         }
     }
 

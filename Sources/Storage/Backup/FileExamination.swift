@@ -1,13 +1,14 @@
+package import Coding
 package import Crypto
 
-/// The result of reading a database file, to which nobody writes, from its first page to its last.
+/// The result of reading a whole database file that nobody writes to.
 package struct FileExamination: Hashable, Sendable {
     package var bytes: Int
     /// The newest step of its schema.
     package var schema: String
     /// Whether this version's server would change its schema.
     package var isOlder: Bool
-    /// The key that its server was last started with; nil before one was.
+    /// The key that a server was last started with; nil before the first start.
     package var sealingKeyID: String?
 
     /// Reads the whole file: every page and index agree, no row refers to a missing one, it is a database of Bramley,
@@ -21,11 +22,11 @@ package struct FileExamination: Hashable, Sendable {
             defer { connection.close() }
             return try examine(connection, path, steps, keyring: keyring, origin: origin, count: count)
         } catch {
-            throw StorageOpenError(error, place: path)
+            throw StorageOpenError(error, location: path)
         }
     }
 
-    /// The same on the calling thread, for a caller that may cancel.
+    /// The same on the calling thread, for callers that may cancel.
     /// - Throws: `CancellationError` soon after the task is cancelled; otherwise `StorageOpenError`.
     package static func examineUntilCancelled(
         _ path: String, steps: [SchemaStep], keyring: SealingKeyring?, origin: DatabaseOrigin?,
@@ -33,7 +34,7 @@ package struct FileExamination: Hashable, Sendable {
     ) async throws -> FileExamination {
         do {
             let connection = try DatabaseCopy.open(path, isReadOnly: true)
-            // After the handler, which is not called once the body has returned.
+            // Checked after the handler, which is not called once the body has returned.
             defer { connection.close() }
             return try await withTaskCancellationHandler {
                 try Task.checkCancellation()
@@ -44,7 +45,7 @@ package struct FileExamination: Hashable, Sendable {
         } catch {
             // The error of the current statement would only say that it was interrupted.
             try Task.checkCancellation()
-            throw StorageOpenError(error, place: path)
+            throw StorageOpenError(error, location: path)
         }
     }
 
@@ -52,10 +53,12 @@ package struct FileExamination: Hashable, Sendable {
         _ connection: SQLiteConnection, _ path: String, _ steps: [SchemaStep], keyring: SealingKeyring?,
         origin: DatabaseOrigin?, count: (any EngineConnection) throws -> Void
     ) throws -> FileExamination {
-        let schema = SchemaCheck(place: path, steps: steps)
+        let schema = SchemaCheck(location: path, steps: steps)
         guard try connection.isOurs() else { throw StorageOpenError.foreign(path) }
         if let keyring, let origin {
-            try Migrations(place: path, steps: steps, origin: origin, keyring: keyring).inspect(connection)
+            try Migrations(location: path, steps: steps, origin: origin, keyring: keyring).inspect(connection)
+        } else if let origin, try !Migrations.checkOrigin(connection, path, origin) {
+            throw StorageOpenError.corrupt(path, detail: "it has no origin")
         }
         let pending = try schema.pendingSteps(connection)
         try checkWhole(connection, path)
@@ -64,6 +67,17 @@ package struct FileExamination: Hashable, Sendable {
             bytes: try connection.size(), schema: try connection.value("SELECT max(name) FROM migration").text ?? "",
             isOlder: !pending.isEmpty,
             sealingKeyID: try connection.stored(Migrations.sealingKeyID).map { String(decoding: $0, as: UTF8.self) })
+    }
+
+    /// In `meta`: when the database was last backed up, in milliseconds since 1970.
+    static let backupKey = "backed-up"
+
+    /// Notes in the database at `path` that it was backed up, of whatever version it is. The backup does not depend on
+    /// it: the disk may be full.
+    package static func noteBackup(of path: String, at now: Timestamp) {
+        guard let connection = try? DatabaseCopy.open(path) else { return }
+        defer { connection.close() }
+        try? connection.inTransaction { try connection.store(backupKey, Array(String(now.milliseconds).utf8)) }
     }
 
     /// Whether a file is a database of Bramley, of any version.
@@ -96,19 +110,19 @@ extension Store {
             // Opened for writing, though nothing is written: a read-only connection would leave an empty log behind.
             let connection = try DatabaseCopy.open(path)
             defer { connection.close() }
-            let migrations = Migrations(place: path, steps: steps, origin: options.origin, keyring: keyring)
-            // Nothing but a header: the server was killed while creating it.
+            let migrations = Migrations(location: path, steps: steps, origin: options.origin, keyring: keyring)
+            // Only a header: the server was killed while creating it.
             guard try migrations.inspect(connection), let step = try migrations.schema.pendingSteps(connection).first
             else { return nil }
             return (step.name, try connection.size())
         } catch {
-            throw StorageOpenError(error, place: path)
+            throw StorageOpenError(error, location: path)
         }
     }
 }
 
 extension SQLiteConnection {
-    fileprivate func size() throws -> Int {
-        Int(try value("SELECT page_size * page_count FROM pragma_page_size, pragma_page_count").integer ?? 0)
-    }
+    static let sizeStatement = "SELECT page_size * page_count FROM pragma_page_size, pragma_page_count"
+
+    fileprivate func size() throws -> Int { Int(try value(Self.sizeStatement).integer ?? 0) }
 }

@@ -10,8 +10,8 @@ package final class ConnectionQueue: Sendable {
     private let patience: Duration?
 
     /// - Parameters:
-    ///   - waits: ends the waiting for what takes too long; nil where nothing hangs, and where a write must be waited for.
-    ///   - patience: how long `read` takes at most, the wait for others included; nil for as long as it takes.
+    ///   - waits: ends waits that take too long; nil where nothing hangs, and for writes, which must be waited for.
+    ///   - patience: the longest a `read` may take, including its wait for others; nil for no limit.
     package init(_ connection: any EngineConnection, label: String, waits: Waits? = nil, patience: Duration? = nil) {
         queue = DispatchQueue(label: label, qos: .userInitiated)
         self.connection = connection
@@ -26,12 +26,12 @@ package final class ConnectionQueue: Sendable {
         try queue.sync { try body(connection) }
     }
 
-    /// Runs `body` on the queue, after what waits there.
+    /// Runs `body` on the queue.
     func async(_ body: @escaping @Sendable (any EngineConnection) -> Void) {
         queue.async { [connection] in body(connection) }
     }
 
-    /// The same for what only reads: it ends with `patience`, and soon after its client has left.
+    /// The same for reads, which end with `patience`, and soon after their client has left.
     func read(_ body: @escaping @Sendable (any EngineConnection) throws -> Void) async throws(StoreError) {
         let limit = ReadLimit(patience, for: AwaitedClient.current)
         try await perform { connection in
@@ -40,7 +40,7 @@ package final class ConnectionQueue: Sendable {
         }
     }
 
-    /// Runs `body` on the queue, after what waits there, and waits for it without blocking a thread.
+    /// Runs `body` on the queue, and waits for it without blocking a thread.
     func perform<Value: Sendable>(
         _ body: @escaping @Sendable (any EngineConnection) throws -> Value
     ) async throws(StoreError) -> Value {
@@ -60,15 +60,15 @@ package final class ConnectionQueue: Sendable {
         }
         count.subtract(1, ordering: .relaxed)
         if let number { waits?.remove(number) }
-        guard let result else { throw .inconsistent("nothing was done") }
+        guard let result else { throw .inconsistent("the queue returned nothing") }
         return try result.get()
     }
 
-    /// Closes the connection after what waits there; later calls fail.
+    /// Closes the connection after the work in the queue; later calls fail.
     func close() { sync { $0.close() } }
 }
 
-/// Until when a read is of use.
+/// When a read is no longer needed.
 package struct ReadLimit: Sendable {
     private let end: ContinuousClock.Instant?
     private let client: AwaitedClient?
@@ -82,13 +82,13 @@ package struct ReadLimit: Sendable {
 
     func check() throws(StoreError) {
         if let end, ContinuousClock.now > end { throw .unavailable("reads take too long") }
-        if client?.hasLeft == true { throw .unavailable("nobody waits for this read any more") }
+        if client?.hasLeft == true { throw .unavailable("no caller waits for this read") }
     }
 
     var isOver: Bool { (try? check()) == nil }
 }
 
 extension [ConnectionQueue] {
-    /// The one with the fewest calls. A read that takes long keeps those behind it waiting, but not all.
+    /// The one with the fewest calls, so that a slow read delays only some of the others.
     var idlest: ConnectionQueue? { self.min { $0.load < $1.load } }
 }

@@ -1,9 +1,9 @@
 package import Coding
 
-/// Where a database is kept, and its connections: a file of SQLite's, or PostgreSQL.
+/// A database and its connections: an SQLite file, or PostgreSQL.
 package protocol Engine: Sendable {
     /// Path or address, without any secret, as messages name it.
-    var place: String { get }
+    var location: String { get }
     /// The only connection of this process that writes.
     var writer: ConnectionQueue { get }
     /// For reads of several statements.
@@ -13,7 +13,7 @@ package protocol Engine: Sendable {
 
     /// Runs one statement that finds a row by its key, concurrent with any write.
     func lookUp(_ body: @escaping @Sendable (any EngineConnection) throws -> Void) async throws(StoreError)
-    /// A connection on which one event loop looks rows up, on its thread; nil where each look-up is a trip.
+    /// A connection for the look-ups of one event loop, on its thread; nil where each look-up goes over the network.
     func loopConnection() throws -> (any EngineConnection)?
 
     /// Evicts from the caches what other processes have changed. Called every 250 ms; does not block.
@@ -24,7 +24,8 @@ package protocol Engine: Sendable {
     var clockDifference: Int64 { get }
     /// Why nothing can be read or written now; nil while all is well, as far as `watch` knows.
     var obstacle: StoreError? { get }
-    /// Erases from the files what was erased from the tables since the last call, as events say or the caller knows.
+    /// Erases from the files what was erased from the tables since the last call. `isCertain`: the caller knows of
+    /// some.
     func eraseRemains(isCertain: Bool) async throws(StoreError)
     /// What durability and privacy depend on, read back.
     func settings() throws -> [String: String]

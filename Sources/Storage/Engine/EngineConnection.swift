@@ -1,11 +1,11 @@
-/// One connection to a database, used by one thread at a time. Statements are SQLite's dialect as far as PostgreSQL
-/// understands it too (`Statement`); both engines enforce references between tables.
+/// One connection to a database, used by one thread at a time. Statements are in the part of SQLite's dialect that
+/// PostgreSQL understands too; both engines enforce references between tables.
 package protocol EngineConnection: AnyObject, Sendable {
     /// Runs one statement to completion. Returns how many rows it inserted, updated or deleted.
     @discardableResult
     func run(_ sql: String, _ arguments: [ColumnValue]) throws -> Int
-    /// Runs one statement of a transaction whose count nobody needs: before the next one that has an answer, at the latest
-    /// before the commit. Its failure may show only then.
+    /// Runs one statement of a transaction without returning its count: before the next one that has an answer, at the
+    /// latest before the commit. Its failure may surface only then.
     func enqueue(_ sql: String, _ arguments: [ColumnValue]) throws
     /// The first row. No read transaction outlives the call.
     func firstRow(_ sql: String, _ arguments: [ColumnValue]) throws -> Row?
@@ -19,27 +19,27 @@ package protocol EngineConnection: AnyObject, Sendable {
     func begin(_ access: AccessMode) throws
     /// Begins a transaction in which `runAll` runs these writes.
     func begin(for writes: [(any EngineConnection) throws -> FinishedWrite]) throws
-    /// Gives up the transaction, if there still is one.
+    /// Rolls back the transaction, if one is open.
     func rollBack()
-    /// Returns once what was written survives a crash. Throws when nothing was committed, or nobody knows.
+    /// Returns once what was written survives a crash. Throws when nothing was committed, or that is unknown.
     func commit() throws
 
-    /// Says of a write, before its first statement, that it reads and changes only rows which hang on these keys, or on
+    /// Declares, before a write's first statement, that it reads and changes only rows that belong to these keys, or to
     /// those of later calls. Then it may run together with writes of other keys.
     func claim(_ keys: [String])
     /// Runs writes inside the open transaction, as if one after the other, in any order. When one fails, none counts.
     func runAll(_ writes: [(any EngineConnection) throws -> FinishedWrite]) throws -> [FinishedWrite]
 
-    /// Whether the tables are Bramley's, and makes them so.
+    /// Whether the database is marked as Bramley's; `markOurs` marks it.
     func isOurs() throws -> Bool
     func markOurs() throws
     func tables() throws -> Set<String>
     /// Executes a step of the schema, written for SQLite.
     func define(_ schema: String) throws
-    /// Runs `body`, whose statements end when `limit` is over.
+    /// Runs `body`, whose statements are interrupted at `limit`.
     func limited(by limit: ReadLimit, _ body: () throws -> Void) throws
 
-    /// Frees memory of what is not read again soon.
+    /// Frees memory of pages that are not read again soon.
     func releaseMemory() throws
     /// Drops prepared statements and closes the connection; an open transaction is rolled back.
     func close()
@@ -48,7 +48,7 @@ package protocol EngineConnection: AnyObject, Sendable {
 package enum AccessMode: Sendable {
     /// Reads one state of the database, while others write.
     case read
-    /// Writes, and nobody else until it ends: what it has read stays true.
+    /// Writes exclusively: what it has read stays true until it ends.
     case write
 }
 
@@ -78,7 +78,7 @@ extension EngineConnection {
         try firstRow(sql, arguments)?.values.first ?? .null
     }
 
-    /// Runs `body` in a transaction, committed unless it throws. One that reads runs again when the engine lost it.
+    /// Runs `body` in a transaction, committed unless it throws. A read runs again when the engine lost it.
     @discardableResult
     package func inTransaction<Value>(_ access: AccessMode = .write, _ body: () throws -> Value) throws -> Value {
         do {
@@ -103,12 +103,12 @@ extension EngineConnection {
 
 package protocol EngineError: Error {
     var storeError: StoreError { get }
-    func openError(_ place: String) -> StorageOpenError
-    /// The transaction is lost and certainly did nothing: it may succeed on a new connection.
+    func openError(_ location: String) -> StorageOpenError
+    /// The transaction was lost without effect: it may succeed on a new connection.
     var mayRerun: Bool { get }
-    /// The transaction may have been committed or not, and it could not be found out.
+    /// Whether the transaction was committed could not be determined.
     var isOutcomeUnknown: Bool { get }
-    /// One statement of a transaction was refused; without the write that it belongs to, the others succeed.
+    /// One statement of a transaction was refused; without its write, the others succeed.
     var isRefusal: Bool { get }
 }
 
@@ -129,11 +129,11 @@ extension StoreError {
 }
 
 extension StorageOpenError {
-    init(_ error: any Error, place: String) {
+    init(_ error: any Error, location: String) {
         switch error {
         case let error as StorageOpenError: self = error
-        case let error as any EngineError: self = error.openError(place)
-        default: self = .failed(place, detail: "\(error)")
+        case let error as any EngineError: self = error.openError(location)
+        default: self = .failed(location, detail: "\(error)")
         }
     }
 }

@@ -21,14 +21,14 @@ package struct Row {
         return values[index]
     }
 
-    /// - Throws: `.corrupt` when the column is not a text; the next likewise.
+    /// - Throws: `.corrupt` when the column is not a text; `integer` likewise.
     func text(_ name: String) throws(StoreError) -> String {
-        guard let text = try value(name).text else { throw .corrupt("\(name) holds no text") }
+        guard let text = try value(name).text else { throw .corrupt("\(name) is not a text") }
         return text
     }
 
     func integer(_ name: String) throws(StoreError) -> Int64 {
-        guard let number = try value(name).integer else { throw .corrupt("\(name) holds no number") }
+        guard let number = try value(name).integer else { throw .corrupt("\(name) is not a number") }
         return number
     }
 }

@@ -1,10 +1,10 @@
 import Coding
 import Synchronization
 
-/// Those who wait for what an engine reads, each until a deadline. Then a wait fails and its work is not started: while
-/// PostgreSQL hangs, a statement holds its connection for seconds, and those behind it would wait for all before them.
+/// Callers that wait for an engine's reads, each until a deadline. Then a wait fails and its work is not started: while
+/// PostgreSQL hangs, a statement holds its connection for seconds, and each caller would wait for all before it.
 package final class Waits: Sendable {
-    /// As long as another server may need to become the primary.
+    /// The time that another server may need to become the primary.
     static let patience = Duration.seconds(10)
     /// Even when the database has been silent for that long already.
     static let least = Duration.seconds(1)
@@ -17,7 +17,7 @@ package final class Waits: Sendable {
 
     private let state = Mutex(State())
 
-    /// Until when the present task waits for what it asks now.
+    /// When the current task stops waiting for a read that begins now.
     func deadline() -> ContinuousClock.Instant {
         let now = ContinuousClock.now
         let silentSince = state.withLock { $0.silentSince }
@@ -36,7 +36,7 @@ package final class Waits: Sendable {
     func remove(_ number: UInt64) { state.withLock { _ = $0.waiting.removeValue(forKey: number) } }
 
     /// Called a few times a second by a server; a command waits for its connection.
-    /// - Parameter silentSince: since when nothing is heard from the database.
+    /// - Parameter silentSince: when the database last answered.
     func sweep(silentSince: ContinuousClock.Instant?) {
         let now = ContinuousClock.now
         let late = state.withLock { state in
@@ -47,12 +47,12 @@ package final class Waits: Sendable {
     }
 }
 
-/// How long a caller waits for the store. What was begun goes on; only the waiting ends.
+/// How long a caller waits for the store. Work that has begun continues; only the wait ends.
 package enum StorePatience {
-    /// When the present task has waited long enough; nil: as long as the store itself has patience.
+    /// When the current task stops waiting; nil for the store's own limit.
     @TaskLocal package static var end: ContinuousClock.Instant?
 
-    /// Runs `body`; whatever it reads from the store, all of it is answered within `limit`, or with `.unavailable`.
+    /// Runs `body`: its reads of the store together take at most `limit`; then they fail with `.unavailable`.
     package static func within<Value: Sendable, Failure: Error>(
         _ limit: Duration, _ body: () async throws(Failure) -> Value
     ) async throws(Failure) -> Value {
@@ -60,7 +60,7 @@ package enum StorePatience {
         return try await $end.withValue(min(end, Self.end ?? end)) { await Result(body) }.get()
     }
 
-    /// The value of a task; nil when it takes longer. The task goes on.
+    /// The value of a task; nil when it takes longer. The task continues.
     package static func value<Value: Sendable>(of task: Task<Value, Never>, within limit: Duration) async -> Value? {
         let race = Handover<Value?>()
         let timer = Task {
@@ -75,8 +75,7 @@ package enum StorePatience {
     }
 }
 
-/// The client that waits for what a task does. One that has closed its side may still read, but nobody says that
-/// nothing more will come and waits for long.
+/// The client that waits for a task. One that has closed its side may still read, but hardly for long.
 package final class AwaitedClient: Sendable {
     @TaskLocal package static var current: AwaitedClient?
 
@@ -91,7 +90,7 @@ package final class AwaitedClient: Sendable {
     package var hasLeft: Bool { leftAt.withLock { $0.map { ContinuousClock.now - $0 > Self.patience } ?? false } }
 }
 
-/// A value that one thread hands to another that waits for it, under a lock: the thread sanitizer does not see that a
+/// Hands a value from one thread to another that waits for it, under a lock: the thread sanitizer does not see that a
 /// task resumed early has been waited for.
 final class Handover<Value: Sendable>: Sendable {
     private struct State {
@@ -113,7 +112,7 @@ final class Handover<Value: Sendable>: Sendable {
         waiter?.resume()
     }
 
-    /// - Parameter begin: what will settle it, begun once somebody waits.
+    /// - Parameter begin: starts the work that will settle it, once the wait has begun.
     func value(after begin: () -> Void = {}) async -> Value? {
         await withCheckedContinuation { continuation in
             let isSettled = state.withLock { state in

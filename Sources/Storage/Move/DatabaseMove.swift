@@ -4,21 +4,21 @@ package import Crypto
 package struct MovedTable: Hashable, Sendable {
     package var name: String
     package var rows: Int
-    /// Of all rows in the order of their keys.
+    /// Of all rows, in key order.
     package var digest: Digest256
 }
 
-/// Copies a whole database to the other engine while nobody else writes to either, compares the two, and marks the
-/// source as moved: nothing opens it any more.
+/// Copies a whole database to the other engine while nothing else writes to either, compares the two, and marks the
+/// source as moved: Bramley no longer opens it.
 ///
-/// The copy is one transaction of the target, which nothing opens until the source is marked. So never are both in use,
-/// whatever is cut, and `bramley move` again, with the same target, ends it.
+/// The copy is one transaction of the target, which Bramley does not open until the source is marked. So the two are
+/// never both in use, wherever the move is interrupted, and running `bramley move` again completes it.
 package struct DatabaseMove {
     private static let page = 256
 
     private let source: Store
     private let target: Store
-    /// The side whose schema describes itself in a way that we read.
+    /// The side whose schema is read: SQLite's describes itself.
     private var sqlite: Store { source.isShared ? target : source }
 
     /// - Parameter target: opened for a server, so that it has the schema.
@@ -27,28 +27,28 @@ package struct DatabaseMove {
         self.target = target
     }
 
-    /// Whether an earlier move, with this target, has marked the source and nothing more.
-    package func isToBeEnded() async throws(StoreError) -> Bool {
+    /// Whether an earlier move to this target marked the source and was interrupted before it finished.
+    package func isUnfinished() async throws(StoreError) -> Bool {
         let left = try await target.stored(Migrations.unfinishedMoveID)
         guard try await source.stored(Migrations.movedTo) != nil else { return false }
         let marked = try await source.stored(Migrations.moveID)
         return left != nil && left == marked
     }
 
-    /// Where the source was moved to; nil: it is in use.
+    /// The database that the source was moved to; nil while it is in use.
     package func formerTarget() async throws(StoreError) -> String? {
         try await source.stored(Migrations.movedTo).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// The last step: from now on the target may be used.
-    package func end() async throws(StoreError) {
+    /// The last step: the target may now be used.
+    package func finish() async throws(StoreError) {
         try await target.write { connection in
             try connection.forget(Migrations.unfinishedMoveID)
             return nil
         }
     }
 
-    /// Whether the target holds nothing yet, or only the copy of a move that was cut.
+    /// Whether the target is empty, or has only the copy of an interrupted move.
     package func isTargetEmpty() async throws(StoreError) -> Bool {
         if try await target.stored(Migrations.unfinishedMoveID) != nil { return true }
         for table in target.schema.content {
@@ -62,19 +62,19 @@ package struct DatabaseMove {
     package static func isInUse(_ database: Store) async throws(StoreError) -> Bool {
         guard let engine = database.engine as? PostgresEngine else { return false }
         let before = try await engine.lastOtherPoll()
-        // Longer than two polls of one that nobody asks.
+        // Longer than two polls of an idle server.
         PostgresSession.pause(milliseconds: 5_500)
         return try await engine.lastOtherPoll() != before
     }
 
-    /// Copies, and marks the source. Blocks the calling thread. `end` must follow.
-    /// - Parameter place: of the target, as whoever opens the source is told.
-    package func run(to place: String, id: [UInt8]) throws(StoreError) -> [MovedTable] {
+    /// Copies, and marks the source. Blocks the calling thread. `finish` must follow.
+    /// - Parameter location: the target's, for the message to anyone who opens the source.
+    package func run(to location: String, id: [UInt8]) throws(StoreError) -> [MovedTable] {
         do {
             let tables = try sqlite.engine.writer.sync { try MovingTable.all($0) }
             return try source.engine.writer.sync { from in
                 try from.inTransaction {
-                    try from.awaitOtherSide()
+                    try from.allowIdling()
                     let moved = try target.engine.writer.sync { into in
                         if !target.isShared { try into.execute(sql: "PRAGMA cache_spill = ON") }
                         return try into.inTransaction {
@@ -83,7 +83,7 @@ package struct DatabaseMove {
                             return moved
                         }
                     }
-                    try from.store(Migrations.movedTo, Array(place.utf8))
+                    try from.store(Migrations.movedTo, Array(location.utf8))
                     try from.store(Migrations.moveID, id)
                     return moved
                 }
@@ -96,8 +96,8 @@ package struct DatabaseMove {
     private func copy(
         _ tables: [MovingTable], _ from: any EngineConnection, _ into: any EngineConnection
     ) throws -> [MovedTable] {
-        try into.awaitOtherSide()
-        // What the schema's steps and the first start have written; referring rows first.
+        try into.allowIdling()
+        // Rows that the schema's steps and the first start have written; referring rows first.
         for table in tables.reversed() { try into.run("DELETE FROM \(table.name)") }
         var moved: [MovedTable] = []
         for table in tables {
@@ -114,9 +114,9 @@ package struct DatabaseMove {
         return moved
     }
 
-    // MARK: Numbers that a table gives out
+    // MARK: Counters of tables
 
-    /// The last number given, also when its row was deleted since.
+    /// The last number assigned, even if its row was deleted since.
     private func sourceCounter(_ table: String, _ column: String, _ connection: any EngineConnection) throws -> Int64 {
         var given: Int64?
         if !source.isShared {
@@ -147,7 +147,7 @@ package struct DatabaseMove {
         }
     }
 
-    /// Of an identity column of PostgreSQL's.
+    /// The sequence of an identity column of PostgreSQL.
     private func sequence(_ table: String, _ column: String, _ connection: any EngineConnection) throws -> String? {
         try connection.value(
             "SELECT pg_get_serial_sequence(quote_ident(?), ?) AS name", [.text(table), .text(column)]
@@ -160,10 +160,10 @@ private struct MovingTable {
     let columns: [String]
     /// Of the primary key, in its order.
     let key: [String]
-    /// Numbered by the engine.
+    /// The column that the engine numbers.
     let counted: String?
 
-    /// Those that others refer to come first: a step of the schema refers to tables of earlier steps.
+    /// Tables that others refer to come first: a step of the schema refers to tables of earlier steps.
     static func all(_ connection: any EngineConnection) throws -> [MovingTable] {
         let names = try connection.rows(
             "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY rowid"
@@ -172,9 +172,9 @@ private struct MovingTable {
             let rows = try connection.rows(
                 "SELECT name, type, pk FROM pragma_table_info(?) ORDER BY cid", [.text(name)])
             let columns = try rows.map { row in
-                (name: try row.text("name"), type: try row.text("type"), place: try row.integer("pk"))
+                (name: try row.text("name"), type: try row.text("type"), keyPosition: try row.integer("pk"))
             }
-            let key = columns.filter { $0.place > 0 }.sorted { $0.place < $1.place }
+            let key = columns.filter { $0.keyPosition > 0 }.sorted { $0.keyPosition < $1.keyPosition }
             guard !key.isEmpty else { throw StoreError.inconsistent("table \(name) has no primary key") }
             let counted = key.count == 1 && key[0].type == "INTEGER" ? key[0].name : nil
             return MovingTable(name: name, columns: columns.map(\.name), key: key.map(\.name), counted: counted)
@@ -201,10 +201,10 @@ private struct MovingTable {
         }
     }
 
-    /// - Parameter size: of a full page, which is one statement.
+    /// - Parameter size: rows of a full page, which is one statement.
     func insert(_ rows: [Row], _ connection: any EngineConnection, at size: Int) throws {
         let marks = "(" + columns.map { _ in "?" }.joined(separator: ", ") + ")"
-        // As many as SQLite's and PostgreSQL's limits of parameters allow, and few texts to prepare.
+        // As many as the engines' limits on parameters allow, with few different statements to prepare.
         let count = max(1, min(size, 4_096 / columns.count))
         var rest = rows[...]
         while !rest.isEmpty {
@@ -233,8 +233,8 @@ extension ColumnValue {
 }
 
 extension EngineConnection {
-    /// In a transaction that waits while another database works.
-    fileprivate func awaitOtherSide() throws {
+    /// For a transaction that is idle while the other database works.
+    fileprivate func allowIdling() throws {
         guard self is PostgresConnection else { return }
         try execute(sql: "SET LOCAL idle_in_transaction_session_timeout = 0")
     }

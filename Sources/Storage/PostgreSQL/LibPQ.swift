@@ -1,7 +1,7 @@
 import Glibc
 
-/// The functions of libpq in use, found when the first database on PostgreSQL is opened: a server over SQLite neither
-/// links the library nor loads it.
+/// The functions of libpq in use, looked up when the first PostgreSQL database is opened: a server on SQLite neither
+/// links nor loads the library.
 @safe struct LibPQ: Sendable {
     typealias Session = OpaquePointer
     typealias Answer = OpaquePointer
@@ -114,7 +114,7 @@ import Glibc
         unsafe parameterType = try symbol("PQparamtype")
     }
 
-    /// Whether `text` is a connection string. Its errors are not asked for: they quote it.
+    /// Whether `text` is a connection string. Its errors are not read: they quote it.
     func canParse(_ text: String) -> Bool {
         // Safe: the text is read during the call, and the options are freed here.
         guard let options = unsafe parseConnectionString(text, nil) else { return false }

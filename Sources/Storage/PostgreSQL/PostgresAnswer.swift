@@ -19,7 +19,7 @@ import Coding
         let status = unsafe library.resultStatus(answer)
         guard status != 1, status != 2 else { return nil }
         // PG_DIAG_SQLSTATE and PG_DIAG_MESSAGE_PRIMARY; the detail, which has values, is not read.
-        return PostgresError(state: field("C"), message: field("M") ?? "the answer has no known kind")
+        return PostgresError(state: field("C"), message: field("M") ?? "an answer of unknown kind")
     }
 
     private func field(_ code: Unicode.Scalar) -> String? {
@@ -56,7 +56,7 @@ import Coding
     private func value(_ row: Int32, _ column: Int32, _ type: UInt32) throws(PostgresError) -> ColumnValue {
         guard unsafe library.isNull(answer, row, column) == 0, let start = unsafe library.value(answer, row, column)
         else { return .null }
-        // Safe: so many bytes belong to the answer, and are copied.
+        // Safe: these bytes belong to the answer, and are copied.
         let bytes = unsafe UnsafeBufferPointer(start: start, count: Int(library.length(answer, row, column)))
         return try unsafe ColumnValue(postgres: bytes, type: type)
     }
@@ -83,8 +83,8 @@ struct PostgresParameter {
 }
 
 extension PostgresParameter {
-    /// - Parameter type: that the server inferred for it.
-    /// - Throws: for a text with U+0000, which PostgreSQL stores nowhere, and for a value of another kind.
+    /// - Parameter type: the one the server inferred for it.
+    /// - Throws: for a text with U+0000, which PostgreSQL cannot store, and for a value of another type.
     init(_ value: ColumnValue, type: UInt32) throws(PostgresError) {
         switch (value, type) {
         case (.null, _): self.init(bytes: nil, isBinary: false)
@@ -95,11 +95,11 @@ extension PostgresParameter {
         case (.real(let number), _): self.init(bytes: Array("\(number)".utf8), isBinary: false)
         case (.text(let text), _) where type != PostgresType.bytea:
             let bytes = Array(text.utf8)
-            guard !bytes.contains(0) else { throw PostgresError(state: "22021", message: "a text holds U+0000") }
+            guard !bytes.contains(0) else { throw PostgresError(state: "22021", message: "a text contains U+0000") }
             self.init(bytes: bytes, isBinary: false)
         case (.blob(let bytes), PostgresType.bytea): self.init(bytes: bytes, isBinary: true)
         case (.text, _), (.blob, _):
-            throw PostgresError(state: "42804", message: "a parameter of type \(type) is given another")
+            throw PostgresError(state: "42804", message: "a parameter of type \(type) has a value of another")
         }
     }
 }
@@ -123,14 +123,14 @@ extension ColumnValue {
         }
     }
 
-    /// The sum of 64-bit integers, a numeric: digits to the base of 10,000, the first with the given weight.
+    /// A `numeric`, the sum of 64-bit integers: digits in base 10,000, the first with the given weight.
     private static func integer(numeric bytes: UnsafeBufferPointer<UInt8>) -> Int64? {
         func number(_ index: Int) -> Int64 {
             Int64(Int16(bitPattern: unsafe UInt16(bytes[2 * index]) << 8 | UInt16(bytes[2 * index + 1])))
         }
         guard bytes.count >= 8, bytes.count == 8 + 2 * Int(number(0)) else { return nil }
         let (count, weight) = (Int(number(0)), Int(number(1)))
-        // Without a fraction, and neither infinite nor not a number.
+        // Without a fraction, not infinite, not NaN.
         guard count <= weight + 1 || count == 0, number(2) == 0 || number(2) == 0x4000 else { return nil }
         var value: Int64 = 0
         for index in 0..<(count == 0 ? 0 : weight + 1) {

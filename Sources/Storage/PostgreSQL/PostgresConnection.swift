@@ -1,61 +1,61 @@
 import Coding
 import Crypto
 
-/// A connection to the primary, made again when it was lost.
+/// A connection to the primary, reopened when it is lost.
 ///
-/// Outside a transaction, a statement that finds the connection gone is repeated on a new one. Inside, the transaction
-/// is over, and its caller runs it again.
+/// Outside a transaction, a statement that finds the connection lost is repeated on a new one. Inside, the transaction
+/// is lost, and its caller runs it again.
 ///
 /// Proof for `@unchecked Sendable`: one thread at a time uses it; `ConnectionQueue` lends it on its serial queue.
 final class PostgresConnection: EngineConnection, @unchecked Sendable {
     struct Patience: Sendable {
         var connect = 3_000
-        /// For one statement. The server gives up half a second earlier, so that its answer arrives.
+        /// For one statement. The server times out half a second earlier, so that its error arrives.
         var statement = 10_000
-        /// For a connection to be made again, from when it was lost, and for a lost COMMIT to be looked up.
+        /// For reopening a connection, from when it was lost, and for looking up a lost COMMIT.
         var recovery: Int64 = 10_000
         var pause: Int32 = 200
 
-        /// A poll waits for nobody's lock: one that takes longer is better tried on a new connection.
+        /// A poll waits for no lock: a slow one is better repeated on a new connection.
         static let poll = Patience(statement: 3_000)
 
-        /// Whether each statement is planned for its own values: of a list, some find many and some nothing.
-        var plansAnew = false
+        /// Whether each statement is planned for its values: in a list, some match many rows and some none.
+        var replans = false
 
-        /// Somebody looks at the terminal, and nothing was there before that could come back.
+        /// For a command: someone is waiting at the terminal, and no earlier connection was lost.
         static let command = Patience(recovery: 3_000)
-        static let page = Patience(statement: 5_500, plansAnew: true)
+        static let page = Patience(statement: 5_500, replans: true)
     }
 
     private let library: LibPQ
     private let url: Secret
     /// Names this process in `store_node`, where its writes leave their receipts; nil for a connection that never writes.
     private let node: String?
-    /// Asked for with every read; nil for a connection that writes or polls.
+    /// Checked with every read; nil for a connection that writes or polls.
     private let proof: PostgresProof?
     private let patience: Patience
     private let random: any RandomSource
     private let losses: PostgresLosses
 
     private var session: PostgresSession?
-    /// Of the open connection.
+    /// The schema of the open connection.
     private(set) var schema: PostgresOwnSchema?
-    /// Of the call that uses the connection now.
+    /// The limit of the call that uses the connection now.
     private var limit: ReadLimit? { didSet { session?.limit = limit } }
-    /// Of `losses`, from before the session was opened.
+    /// The count of `losses` before the session was opened.
     private var lossesBefore = 0
     private var statements: [String: Prepared] = [:]
-    /// A transaction was begun and not ended. When its connection was lost, nothing more may run in its place.
+    /// Whether a transaction is open. When its connection is lost, later statements must not run outside it.
     private var isBegun = false
-    /// Of the open transaction, when it writes.
+    /// The receipt of the open transaction, if it writes.
     private var receipt: String?
     let statementTables: StatementTables
-    /// What was read with the begin of the open transaction, for each of its writes.
+    /// The rows read together with the BEGIN of the open transaction, for each of its writes.
     private var readAhead: [PostgresReadAhead] = []
-    /// Statements of the open transaction that wait for the next trip.
+    /// Statements of the open transaction to be sent with the next round trip.
     private var queued: [PostgresCall] = []
     private var isClosed = false
-    /// When a connection was lost that has not been made again.
+    /// When the connection was lost, until it is reopened.
     private var lostSince: ContinuousClock.Instant?
 
     private struct Prepared {
@@ -91,8 +91,8 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
 
     // MARK: Connecting
 
-    /// The open connection, or a new one. Tries for as long as the last one has not been gone for long; then once, so
-    /// that in an outage nobody waits in vain for each answer.
+    /// The open connection, or a new one. Retries for a while after a loss; then tries only once, so that in an outage
+    /// callers get their error at once.
     private func opened() throws(PostgresError) -> PostgresSession {
         guard !isClosed else { throw .closed }
         if limit?.isOver == true { throw PostgresError(state: "57014", message: "the read took too long") }
@@ -111,7 +111,7 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
                 opened.limit = limit
                 return opened
             } catch {
-                // A wrong password, database or certificate does not pass by itself.
+                // Waiting does not help against a wrong password, database or certificate.
                 let passes = error.state.map(PostgresError.isUnusable) ?? true
                 guard passes, ContinuousClock.now - lost < .milliseconds(patience.recovery) else { throw error }
                 PostgresSession.pause(milliseconds: patience.pause)
@@ -119,7 +119,7 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
         }
     }
 
-    /// What every connection is given unless the operator's own settings say otherwise, and what they cannot change.
+    /// Settings of every connection: defaults that the operator's own replace, and fixed ones.
     private func connect() throws(PostgresError) -> PostgresSession {
         let session = try PostgresSession(
             library,
@@ -138,22 +138,22 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
             SELECT CAST(pg_catalog.pg_backend_pid() AS pg_catalog.text)
             """, patience: patience.connect)
         self.schema = schema
-        // A pooler greets with a number of its own. It may give each transaction another connection, which knows neither
-        // these settings nor our prepared statements.
+        // A pooler reports a process number of its own. It may use another connection for each transaction, which has
+        // neither these settings nor our prepared statements.
         guard try answer.rows().first?.values == [.text("\(session.backendPID)")] else { throw .pooled }
-        let mode = patience.plansAnew ? "force_custom_plan" : "auto"
+        let mode = patience.replans ? "force_custom_plan" : "auto"
         try session.query("\(Self.planning) SET plan_cache_mode = \(mode)", patience: patience.connect)
         return session
     }
 
-    /// Every statement of ours looks for few rows by an index, or counts on a connection of its own. A server whose
-    /// client has gone ends what it does for it, where its system can tell.
+    /// Every statement of ours finds few rows by an index, or counts on a separate connection. A server whose client
+    /// has gone cancels its query, where its operating system can tell.
     private static let planning = """
         SET jit = off; SET max_parallel_workers_per_gather = 0; SET random_page_cost = 1.1;
         DO $$ BEGIN SET client_connection_check_interval = 1000; EXCEPTION WHEN OTHERS THEN NULL; END $$;
         """
 
-    /// A statement that is cut off costs this connection, and says nothing of the others.
+    /// An interrupted statement closes this connection, which says nothing about the others.
     func limited(by limit: ReadLimit, _ body: () throws -> Void) throws {
         guard !limit.isNone else { return try body() }
         self.limit = limit
@@ -166,13 +166,13 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
         }
     }
 
-    func requireServer(_ place: String) throws {
+    func requireServer(_ location: String) throws {
         guard try opened().serverVersion >= 140_000 else {
-            throw StorageOpenError.unusable(place, detail: "PostgreSQL 14 or later is needed")
+            throw StorageOpenError.unusable(location, detail: "PostgreSQL 14 or later is needed")
         }
         let encoding = try value("SELECT current_setting('server_encoding') AS value").text
         guard encoding == "UTF8" else {
-            throw StorageOpenError.unusable(place, detail: "its encoding is \(encoding ?? "unknown"), not UTF8")
+            throw StorageOpenError.unusable(location, detail: "its encoding is \(encoding ?? "unknown"), not UTF8")
         }
     }
 
@@ -193,7 +193,7 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
     }
 
     func enqueue(_ sql: String, _ arguments: [ColumnValue]) throws {
-        queued.append(try call(sql, arguments, standing()))
+        queued.append(try call(sql, arguments, openSession()))
         if queued.count >= Self.longestQueue { try sendQueued() }
     }
 
@@ -201,14 +201,14 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
 
     private func sendQueued() throws(PostgresError) {
         guard !queued.isEmpty else { return }
-        _ = try ask(standing(), [])
+        _ = try ask(openSession(), [])
     }
 
-    /// Reads what these writes want to know, in one trip of the open transaction.
+    /// Reads the rows these writes need, in one round trip of the open transaction.
     func read(for writes: [PostgresReadAhead]) throws {
         let wanted = writes.flatMap(\.wanted)
         guard !wanted.isEmpty else { return }
-        let session = try standing()
+        let session = try openSession()
         try learn(ask(session, calls(wanted, session)).map { answer in try answer.rows() }, for: writes)
     }
 
@@ -228,12 +228,12 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
     }
 
     private func answer(_ sql: String, _ arguments: [ColumnValue]) throws(PostgresError) -> PostgresAnswer {
-        guard !isBegun else { return try ask(standing(), sql, arguments) }
-        // Only reads run outside a transaction: they may be asked twice.
+        guard !isBegun else { return try ask(openSession(), sql, arguments) }
+        // Only reads run outside a transaction: they may be repeated.
         return try reopening { session throws(PostgresError) in try ask(session, sql, arguments) }
     }
 
-    /// Asks again on a new connection when the present one had been lost while nobody used it.
+    /// Repeats `ask` on a new connection when the present one was lost while idle.
     private func reopening<Answer>(
         _ ask: (PostgresSession) throws(PostgresError) -> Answer
     ) throws(PostgresError) -> Answer {
@@ -246,7 +246,7 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
         }
     }
 
-    private func standing() throws(PostgresError) -> PostgresSession {
+    private func openSession() throws(PostgresError) -> PostgresSession {
         guard let session, session.isOpen else { throw PostgresError(message: "the transaction was lost") }
         return session
     }
@@ -260,14 +260,14 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
         return try session.execute(call, patience: patience.statement)
     }
 
-    /// Asks in one trip, of one server, and also whether it has the last poll. A server that another one has replaced
-    /// costs this connection, and says nothing of the others.
+    /// Runs the calls in one round trip, together with a check that the server has the last poll. A server that was
+    /// replaced closes this connection, which says nothing about the others.
     private func prove(
         _ proof: PostgresProof, _ session: PostgresSession, with call: PostgresCall
     ) throws(PostgresError) -> PostgresAnswer {
         let known = proof.committed
         let asked = try self.call(PostgresProof.sql, [.text(proof.node)], session)
-        // Afterwards: as the first statement of a transaction, `call` begins it.
+        // The check comes last: `call` must be the first statement of a transaction.
         let answers = try session.execute([call, asked], patience: patience.statement)
         guard case .integer(let number)? = try answers[1].rows().first?.values.first, number >= known else {
             drop()
@@ -276,7 +276,7 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
         return answers[0]
     }
 
-    /// Sends what waits, and then these, and returns their answers.
+    /// Sends the queued calls and then these, and returns the answers of these.
     private func ask(_ session: PostgresSession, _ calls: [PostgresCall]) throws(PostgresError) -> [PostgresAnswer] {
         let before = queued
         queued = []
@@ -311,8 +311,8 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
 
     var isInsideTransaction: Bool { session?.isInsideTransaction ?? false }
 
-    /// Whoever writes first takes the one row of `store_lock`: transactions that write are one after another on all
-    /// machines, so that what was read stays true and the order of the journal is the order of the commits.
+    /// A transaction that writes first locks the one row of `store_lock`: such transactions run one after another on
+    /// all machines, so that what was read stays true and the journal is in the order of the commits.
     func begin(_ access: AccessMode) throws {
         rollBack()
         switch access {
@@ -321,20 +321,20 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
         }
     }
 
-    /// With the reads that each write asks for at first, in one trip.
+    /// Together with the first reads of each write, in one round trip.
     func begin(for writes: [(any EngineConnection) throws -> FinishedWrite]) throws {
         rollBack()
         let ahead = writes.map { _ in PostgresReadAhead(statementTables) }
         let asking = zip(ahead, writes).compactMap { ahead, write in
-            // A failure is the write's own, and shows when it runs.
+            // A failure concerns only its write, and surfaces when that runs.
             if case .unknown? = try? ahead.run(write) { ahead } else { nil }
         }
         try beginWriting(reading: asking)
         readAhead = ahead
     }
 
-    /// What was read for each of so many writes when their transaction began.
-    func takeReadAhead(_ count: Int) -> [PostgresReadAhead] {
+    /// The rows read ahead for each of `count` writes when their transaction began.
+    func consumeReadAhead(_ count: Int) -> [PostgresReadAhead] {
         defer { readAhead = [] }
         return readAhead.count == count ? readAhead : (0..<count).map { _ in PostgresReadAhead(statementTables) }
     }
@@ -360,14 +360,14 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
             let isOfARead = (session?.failedCall ?? 0) >= opening.count
             rollBack()
             guard isOfARead else { throw error }
-            // The write whose read was refused learns of it when it runs.
+            // A write whose read was refused fails when it runs.
             return try beginWriting(reading: [])
         }
         self.receipt = receipt
     }
 
-    /// Begins a transaction that writes and waits for nobody.
-    func beginAlone() throws {
+    /// Begins a transaction that writes without waiting for the lock.
+    func beginWithoutLock() throws {
         rollBack()
         try begin("BEGIN")
     }
@@ -395,9 +395,9 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
         readAhead = []
     }
 
-    /// A COMMIT whose answer was lost is looked up: its receipt is in the database, or nothing of it is.
+    /// A COMMIT whose answer was lost is looked up by its receipt.
     func commit() throws {
-        let session = try standing()
+        let session = try openSession()
         defer { rollBack() }
         do {
             try end(session)
@@ -419,7 +419,7 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
         guard answer.command == "COMMIT" else { throw PostgresError(state: "25P02", message: "nothing was committed") }
     }
 
-    /// A transaction that may still be committing holds the row: this waits for its end.
+    /// A transaction that may still be committing holds the row's lock: this waits for its end.
     private func isCommitted(_ receipt: String) throws(PostgresError) -> Bool {
         let end = ContinuousClock.now + .milliseconds(patience.recovery)
         while true {
@@ -441,7 +441,7 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
 
     func isOurs() throws -> Bool { try allTables().isSuperset(of: PostgresDialect.foundationTables) }
 
-    /// The tables that transactions need are made before the first one.
+    /// Nothing to do: the tables that transactions need mark it.
     func markOurs() {}
 
     func tables() throws -> Set<String> { try allTables().subtracting(PostgresDialect.foundationTables) }
@@ -454,7 +454,7 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
 
     func define(_ schema: String) throws { try execute(sql: PostgresDialect.schema(schema)) }
 
-    /// The server's memory is its own affair.
+    /// Nothing to do: the server manages its own memory.
     func releaseMemory() {}
 }
 

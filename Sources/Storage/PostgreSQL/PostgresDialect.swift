@@ -1,11 +1,11 @@
-/// What SQLite runs, as PostgreSQL has it.
+/// Translates SQLite's dialect into PostgreSQL's.
 enum PostgresDialect {
-    /// A statement as PostgreSQL prepares it, respelled where the two differ.
+    /// A statement for PostgreSQL, changed where the two differ.
     ///
     /// - `?` and `?3` become `$1` and `$3`.
-    /// - A bare `user` is quoted: without quotation marks it is the name of the database role, and no error says so.
+    /// - A bare `user` is quoted: without quotation marks it silently means the database role.
     /// - `group_concat` is `string_agg`.
-    /// - `INDEXED BY`, `NOT INDEXED` and the `CROSS` of a join, which plan for SQLite, are left out.
+    /// - `INDEXED BY`, `NOT INDEXED` and the `CROSS` of a join, which are hints for SQLite, are left out.
     static func statement(_ sql: String) -> String {
         var reader = PostgresTextReader(sql)
         var text = ""
@@ -35,10 +35,11 @@ enum PostgresDialect {
     }
 }
 
-/// Reads SQL in pieces: words, parameters and whole literals, quoted names and comments; each other character alone.
+/// Splits SQL into tokens: words, parameters and whole literals, quoted names and comments; other characters one by
+/// one.
 struct PostgresTextReader {
     private var rest: Substring
-    /// The last piece but one was a dot: `s.user`.
+    /// Whether the token before the last was a dot: `s.user`.
     private(set) var isQualified = false
     private(set) var lastSkipped: Substring = ""
     private var previous: Substring = ""
@@ -64,7 +65,7 @@ struct PostgresTextReader {
         return token
     }
 
-    /// Whether a name of ours, written bare, is a word of PostgreSQL's: `user` names the role of the connection.
+    /// Whether a bare name of ours is reserved in PostgreSQL: `user` means the role of the connection.
     func isReserved(_ token: Substring) -> Bool { !isQualified && (token == "user" || token == "session_user") }
 
     mutating func skipWords(_ count: Int) {
@@ -86,8 +87,8 @@ struct PostgresTextReader {
 }
 
 extension PostgresDialect {
-    /// The schema as PostgreSQL defines it, from the text that SQLite executes: integers have 64 bits, texts are
-    /// compared byte by byte whatever the locale, and numbers that a table gives out come from a sequence.
+    /// The schema for PostgreSQL, from SQLite's: integers have 64 bits, texts are compared byte by byte whatever the
+    /// locale, and automatic numbers come from a sequence.
     static func schema(_ schema: String) -> String {
         var reader = PostgresTextReader(schema)
         var text = ""
@@ -113,12 +114,12 @@ extension PostgresDialect {
 
     static let foundationTables: Set = ["store_lock", "store_node", "store_poll"]
 
-    /// Made in a transaction of its own before the first of the others, by one process at a time: whoever starts takes
-    /// the row that nobody without a right on our tables can hold.
+    /// Created in a transaction of its own before all others, by one process at a time: a starting process locks a row
+    /// that only roles with a right on our tables can lock.
     ///
-    /// store_lock: its one row is taken by every transaction that writes. store_node: by process, what its last such
-    /// transaction left (`PostgresConnection.commit`). store_poll: what shows a process that it still commits
-    /// (`PostgresWatch`), by PostgreSQL's clock and counted by the process.
+    /// store_lock: every transaction that writes locks its one row. store_node: by process, the receipt of its last
+    /// such transaction (`PostgresConnection.commit`). store_poll: shows a process that it still commits
+    /// (`PostgresWatch`), by PostgreSQL's clock and numbered by the process.
     static let foundation = """
         CREATE TABLE IF NOT EXISTS store_lock (id BIGINT PRIMARY KEY CHECK (id = 1));
         INSERT INTO store_lock (id) VALUES (1) ON CONFLICT (id) DO NOTHING;

@@ -4,11 +4,11 @@ import Synchronization
 
 /// A database of PostgreSQL (14 or later), shared by any number of processes on any number of machines.
 final class PostgresEngine: Engine {
-    let place = "of storage.postgres.url"
+    let location = "of storage.postgres.url"
     let writer: ConnectionQueue
-    /// For pages of lists: one that takes long does not keep the others waiting.
+    /// For pages of lists, so that a slow one does not delay the others.
     private let pages: [ConnectionQueue]
-    /// Several, since each look-up is a trip; used in turn.
+    /// Several, since each look-up is a round trip.
     private let lookUps: [ConnectionQueue]
     private let lookUpCount = Atomic(0)
     private let counter: ConnectionQueue
@@ -23,7 +23,7 @@ final class PostgresEngine: Engine {
     ) throws(StorageOpenError) {
         let library = try LibPQ()
         guard library.canParse(postgres.url.reveal()) else {
-            throw .unusable(place, detail: "it is not a connection string that libpq understands")
+            throw .unusable(location, detail: "libpq does not understand the connection string")
         }
         let (random, now) = (runtime.random, runtime.clock.now())
         let node = Hexadecimal.encode(random.bytes(16))
@@ -38,9 +38,9 @@ final class PostgresEngine: Engine {
                 referenced: writes ? schema.referenced : [], random: random, losses: losses)
         }
         let first = connection(writes: true)
-        let place = place
+        let location = location
         let migrations = Migrations(
-            place: place, steps: schema.steps, origin: options.origin, keyring: keyring,
+            location: location, steps: schema.steps, origin: options.origin, keyring: keyring,
             admitsMoved: options.admitsMoved)
         writer = ConnectionQueue(first, label: "writer")
         watch = PostgresWatch(
@@ -48,11 +48,11 @@ final class PostgresEngine: Engine {
             logger: runtime.logger)
         do {
             try writer.sync { connection in
-                try first.requireServer(place)
+                try first.requireServer(location)
                 if options.use == .server {
-                    try first.prepareSchema(place, tables: schema.tables)
+                    try first.prepareSchema(location, tables: schema.tables)
                 } else {
-                    try first.requireOwnSchema(place)
+                    try first.requireOwnSchema(location)
                 }
                 try migrations.inspect(connection)
                 if options.use == .server {
@@ -63,12 +63,12 @@ final class PostgresEngine: Engine {
             }
             try watch.begin(at: now)
         } catch {
-            throw StorageOpenError(error, place: place)
+            throw StorageOpenError(error, location: location)
         }
         let waits = waits
         pages = (0..<3).map { _ in
             ConnectionQueue(
-                connection(patience: options.use == .command ? .init(recovery: 3_000, plansAnew: true) : .page),
+                connection(patience: options.use == .command ? .init(recovery: 3_000, replans: true) : .page),
                 label: "reader", waits: waits, patience: options.readPatience)
         }
         lookUps = (0..<3).map { _ in ConnectionQueue(connection(), label: "look-ups", waits: waits) }
@@ -95,8 +95,8 @@ final class PostgresEngine: Engine {
     var obstacle: StoreError? { watch.obstacle }
     var clockDifference: Int64 { watch.clockDifference }
 
-    /// Of processes that ended a day ago or more. What PostgreSQL keeps of people's deleted rows, in its log and in
-    /// standbys, is the operator's to erase.
+    /// Removes records of processes that ended a day ago or more. Traces of people's deleted rows in PostgreSQL's log
+    /// and in standbys are for the operator to erase.
     func eraseRemains(isCertain: Bool) async throws(StoreError) {
         try await writer.perform { connection in
             try connection.inTransaction {
@@ -138,14 +138,14 @@ final class PostgresEngine: Engine {
     }
 }
 
-/// How often a connection of one engine was lost. Another server may be the primary since: the engine's other
-/// connections are then made again too, or they would go on reading from the old one.
+/// How often a connection of one engine was lost. Another server may have become the primary: the engine's other
+/// connections are then reopened too, or they would continue to read from the old one.
 final class PostgresLosses: Sendable {
     private let losses = Atomic(0)
 
     var count: Int { losses.load(ordering: .acquiring) }
 
-    /// - Parameter known: the count when the lost connection was opened. Those lost together count once.
+    /// - Parameter known: the count when the lost connection was opened. Connections lost together count once.
     func add(since known: Int) {
         _ = losses.compareExchange(expected: known, desired: known + 1, ordering: .acquiringAndReleasing)
     }

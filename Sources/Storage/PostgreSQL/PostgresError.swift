@@ -10,7 +10,7 @@ struct PostgresError: Error, Hashable, EngineError {
     }
 
     /// Of an attempt to connect, by libpq's verbose text: `… FATAL:  3D000: database "x" does not exist`, one such line for
-    /// each server that was tried. It has a state when all of them have refused for good: nothing is gained by waiting.
+    /// each server that was tried. It has a state when all of them refused permanently: waiting does not help.
     init(connecting text: String) {
         let lines = text.split(whereSeparator: \.isNewline).filter { !$0.hasPrefix("LOCATION:") }
         let attempts = lines.filter { $0.contains("connection to server") }.count
@@ -35,12 +35,12 @@ struct PostgresError: Error, Hashable, EngineError {
 
     static let pooled = PostgresError(
         state: "",
-        message: "a pooler such as pgbouncer answers in its place; name PostgreSQL itself, each server needs ten "
+        message: "a pooler such as pgbouncer answers instead; connect to PostgreSQL itself, each server needs ten "
             + "connections")
 
-    /// A shutdown of sorts: the next connection may find the right server.
+    /// Handled like a shutdown: the next connection may find the right server.
     static let replaced = PostgresError(
-        state: "57P04", message: "this server does not have the last poll: another one has replaced it as the primary")
+        state: "57P04", message: "this server lacks the last poll: another one has replaced it as the primary")
 
     static func isUnusable(_ state: String) -> Bool {
         // Shut down, read-only, or not (any more) the primary: the next connection may find another server.
@@ -74,11 +74,11 @@ struct PostgresError: Error, Hashable, EngineError {
         }
     }
 
-    func openError(_ place: String) -> StorageOpenError {
+    func openError(_ location: String) -> StorageOpenError {
         switch storeError {
-        case .busy: .locked(place)
-        case .corrupt(let detail): .failed(place, detail: detail)
-        case .unavailable(let detail), .inconsistent(let detail): .unusable(place, detail: detail)
+        case .busy: .locked(location)
+        case .corrupt(let detail): .failed(location, detail: detail)
+        case .unavailable(let detail), .inconsistent(let detail): .unusable(location, detail: detail)
         }
     }
 }

@@ -1,14 +1,14 @@
 import Coding
 package import Crypto
 
-/// Where PostgreSQL is, and for how long it is believed.
+/// Where PostgreSQL is, and how long the caches trust what was read from it.
 package struct PostgresOptions: Sendable {
     /// A connection URI or string of libpq: several hosts, TLS, a passfile.
     package var url: Secret
-    /// How long sessions are answered from the cache while nothing is heard from the database, in milliseconds.
+    /// How long sessions are answered from the cache while the database does not answer, in milliseconds.
     package var trust: Int64
 
-    /// What is wrong with a connection string, without any part of it; nil when it may be right.
+    /// What is wrong with a connection string, without quoting it; nil when nothing is.
     package static func fault(in url: String) -> String? {
         guard !url.contains(where: { $0.isNewline || $0 == "\0" }) else { return "has several lines." }
         guard PostgresAddress.schemes.contains(where: url.hasPrefix) else {
@@ -25,22 +25,22 @@ package struct PostgresOptions: Sendable {
         }
         guard PostgresAddress(url).ports.allSatisfy({ $0.allSatisfy { ("0"..."9").contains($0) } }) else {
             return
-                "has a port that is not a number: a user and a password stand before the host, with an @ behind them."
+                "has a port that is not a number: a user and a password come before the host, followed by an @."
         }
         return nil
     }
 
-    /// Whether a text is a connection string, where it could also be a directory.
-    package static func isMeant(by text: String) -> Bool {
+    /// Whether a text that names a database is a connection string, not a directory.
+    package static func isConnectionString(_ text: String) -> Bool {
         PostgresAddress.schemes.contains(where: text.hasPrefix) || text.contains("dbname=")
     }
 
     package static func holdsPassword(_ url: String) -> Bool { PostgresAddress(url).hasPassword }
 
-    /// Whether the password may go, in the clear, to whoever answers in PostgreSQL's place.
-    package var mayShowPassword: Bool {
+    /// Whether the password could be sent in the clear to someone who impersonates PostgreSQL.
+    package var mayExposePassword: Bool {
         let address = PostgresAddress(url.reveal())
-        return !address.isLocal && address.believesWithoutTLS
+        return !address.isLocal && address.acceptsNoTLS
     }
 
     package static let standardTrust: Int64 = 1_000
@@ -51,9 +51,9 @@ package struct PostgresOptions: Sendable {
     }
 }
 
-/// What a connection string says of the way to PostgreSQL. Read without libpq, which may be missing where it is checked.
+/// The hosts and TLS options of a connection string, read without libpq, which may be missing where it is checked.
 struct PostgresAddress {
-    /// Names, addresses and folders of sockets; empty for the socket of this machine.
+    /// Names, addresses and directories of sockets; empty for the socket of this machine.
     private(set) var hosts: [Substring] = []
     private(set) var ports: [Substring] = []
     private(set) var settings: [String: String] = [:]
@@ -67,7 +67,7 @@ struct PostgresAddress {
         } else {
             read(words: text)
         }
-        // An address replaces the name, which then only serves to check the certificate.
+        // An address replaces the name, which is then used only to check the certificate.
         for name in ["host", "hostaddr"] {
             guard let value = settings[name] else { continue }
             let named = value.split(separator: ",")
@@ -81,25 +81,25 @@ struct PostgresAddress {
         hosts.allSatisfy { $0 == "localhost" || $0 == "::1" || $0.hasPrefix("127.") || "/@".contains($0.first ?? "/") }
     }
 
-    /// Whether a server that speaks no TLS is believed: libpq's default is `prefer`. A service file may say otherwise.
-    var believesWithoutTLS: Bool {
+    /// Whether a server without TLS is accepted: libpq's default is `prefer`. A service file may override it.
+    var acceptsNoTLS: Bool {
         settings["sslmode"].map { ["allow", "prefer"].contains($0) } ?? (settings["service"] == nil)
     }
 
     private mutating func read(address: Substring) {
         let authority = address.prefix { $0 != "/" && $0 != "?" }
-        let places: Substring
+        let entries: Substring
         if let at = authority.lastIndex(of: "@") {
             hasPasswordInAuthority = authority[..<at].contains(":")
-            places = authority[authority.index(after: at)...]
+            entries = authority[authority.index(after: at)...]
         } else {
-            places = authority
+            entries = authority
         }
-        for place in places.split(separator: ",") {
+        for entry in entries.split(separator: ",") {
             // RFC 3986 §3.2.2: an IPv6 address is in brackets.
-            let end = place.first == "[" ? place.firstIndex(of: "]") : place.firstIndex(of: ":")
-            let host = place[..<(end ?? place.endIndex)].drop { $0 == "[" }
-            let rest = place[(end ?? place.endIndex)...].drop { $0 == "]" }
+            let end = entry.first == "[" ? entry.firstIndex(of: "]") : entry.firstIndex(of: ":")
+            let host = entry[..<(end ?? entry.endIndex)].drop { $0 == "[" }
+            let rest = entry[(end ?? entry.endIndex)...].drop { $0 == "]" }
             hosts.append(Substring(Self.decoded(host)))
             ports.append(rest.drop { $0 == ":" })
         }

@@ -1,15 +1,15 @@
-/// One write of a batch, tried without a connection: it finds out what the write will read, and keeps what it writes.
+/// One write of a batch, tried without a connection, to find out which rows it will read, and what it writes.
 ///
-/// A read that is not known yet finds no row, and the write goes on as if that were true: so most of what it will read is
-/// known after the first try, and is then read for all writes of the batch in one trip. Nothing of a try counts until
-/// every read of it is known.
+/// A read that is not known yet returns no row, and the write continues: so most of its reads are known after the first
+/// try, and are then made for all writes of the batch in one round trip. The writes of a try count only when all its
+/// reads are known.
 ///
-/// That is only right for a write that says what it hangs on (`claim`), because those of a batch read before any of them
-/// has changed anything. Every other write, and one that reads from a table it has changed, runs alone.
+/// That is correct only for a write that declares its keys (`claim`), because the writes of a batch read before any of
+/// them has changed anything. Every other write, and one that reads from a table it has changed, runs alone.
 ///
-/// What it is worth: a sign-in alone takes sixteen trips, a whole batch of them two for new people and three for known
-/// ones (`WriteBatchTests.readsAhead`). In a prototype with only these statements, three processes a millisecond away
-/// from PostgreSQL completed 2,350 sign-ins a second, but 185 with reads one by one
+/// The gain: one sign-in takes sixteen round trips, a whole batch of them two for new people and three for known ones
+/// (`WriteBatchTests.readsAhead`). In a prototype with only these statements, three processes a millisecond away from
+/// PostgreSQL completed 2,350 sign-ins a second, but 185 with reads one by one
 /// (docs/decisions/0044-postgresql-by-dlopen.md; docs/contribute/performance.md has whole sign-ins).
 ///
 /// Proof for `@unchecked Sendable`: one thread at a time uses the connection that made it.
@@ -21,13 +21,13 @@ final class PostgresReadAhead: EngineConnection, @unchecked Sendable {
 
     enum Outcome {
         case done(FinishedWrite)
-        /// Some reads are not known: `wanted`.
+        /// Some reads are not known yet: `wanted`.
         case unknown
         case alone
     }
 
-    /// Counts only in a try that knows everything.
-    private struct RunsAlone: Error {}
+    /// Thrown for an operation that needs a transaction of its own; counts only in a try whose reads are all known.
+    private struct NeedsOwnTransaction: Error {}
 
     private var known: [Statement: [Row]] = [:]
     private(set) var wanted: [Statement] = []
@@ -44,9 +44,9 @@ final class PostgresReadAhead: EngineConnection, @unchecked Sendable {
             let finished = try write(self)
             return wanted.isEmpty ? .done(finished) : .unknown
         } catch {
-            // What failed may have failed because nothing was found.
+            // It may have failed only because a read returned nothing.
             guard wanted.isEmpty else { return .unknown }
-            guard error is RunsAlone else { throw error }
+            guard error is NeedsOwnTransaction else { throw error }
             return .alone
         }
     }
@@ -55,13 +55,15 @@ final class PostgresReadAhead: EngineConnection, @unchecked Sendable {
         for (statement, rows) in zip(wanted, answers) { known[statement] = rows }
     }
 
-    // MARK: What a write does
+    // MARK: Operations of a write
 
     func claim(_ keys: [String]) { claims.formUnion(keys) }
 
     func rows(_ sql: String, _ arguments: [ColumnValue]) throws -> [Row] {
         let tables = texts.tables(of: sql)
-        guard !claims.isEmpty, tables.isRead, changedTables.isDisjoint(with: tables.read) else { throw RunsAlone() }
+        guard !claims.isEmpty, tables.isRead, changedTables.isDisjoint(with: tables.read) else {
+            throw NeedsOwnTransaction()
+        }
         let statement = Statement(sql: sql, values: arguments)
         if let rows = known[statement] { return rows }
         wanted.append(statement)
@@ -71,40 +73,40 @@ final class PostgresReadAhead: EngineConnection, @unchecked Sendable {
     func firstRow(_ sql: String, _ arguments: [ColumnValue]) throws -> Row? { try rows(sql, arguments).first }
 
     func enqueue(_ sql: String, _ arguments: [ColumnValue]) throws {
-        guard !claims.isEmpty, let table = texts.tables(of: sql).changed else { throw RunsAlone() }
+        guard !claims.isEmpty, let table = texts.tables(of: sql).changed else { throw NeedsOwnTransaction() }
         changedTables.insert(table)
         changes.append((sql, arguments))
     }
 
-    // MARK: What only a transaction of its own can do
+    // MARK: Operations that need a transaction of their own
 
-    func run(_ sql: String, _ arguments: [ColumnValue]) throws -> Int { throw RunsAlone() }
-    func execute(sql: String) throws { throw RunsAlone() }
+    func run(_ sql: String, _ arguments: [ColumnValue]) throws -> Int { throw NeedsOwnTransaction() }
+    func execute(sql: String) throws { throw NeedsOwnTransaction() }
     var isInsideTransaction: Bool { true }
-    func begin(_ access: AccessMode) throws { throw RunsAlone() }
+    func begin(_ access: AccessMode) throws { throw NeedsOwnTransaction() }
     func rollBack() {}
-    func commit() throws { throw RunsAlone() }
-    func isOurs() throws -> Bool { throw RunsAlone() }
-    func markOurs() throws { throw RunsAlone() }
-    func tables() throws -> Set<String> { throw RunsAlone() }
-    func define(_ schema: String) throws { throw RunsAlone() }
-    func releaseMemory() throws { throw RunsAlone() }
+    func commit() throws { throw NeedsOwnTransaction() }
+    func isOurs() throws -> Bool { throw NeedsOwnTransaction() }
+    func markOurs() throws { throw NeedsOwnTransaction() }
+    func tables() throws -> Set<String> { throw NeedsOwnTransaction() }
+    func define(_ schema: String) throws { throw NeedsOwnTransaction() }
+    func releaseMemory() throws { throw NeedsOwnTransaction() }
     func close() {}
 }
 
-/// The tables of the statements of one connection, each text read once.
+/// The tables that each statement of a connection names, parsed once.
 final class StatementTables {
     struct Tables {
         var isRead = false
         var read: Set<Substring> = []
-        /// Nil also when rows of other tables go with these.
+        /// Nil also when deleting cascades to other tables.
         var changed: Substring?
     }
 
     private var known: [String: Tables] = [:]
     private let referenced: Set<Substring>
 
-    /// - Parameter referenced: the tables with whose rows others' go.
+    /// - Parameter referenced: the tables whose deletions cascade.
     init(_ referenced: Set<Substring>) { self.referenced = referenced }
 
     func tables(of sql: String) -> Tables {
@@ -136,12 +138,12 @@ final class StatementTables {
 }
 
 extension PostgresConnection {
-    /// Tries of a write, each of which knows more: more are not worth a trip for the whole batch.
+    /// The most tries of a write: more are not worth a round trip for the whole batch.
     private static let tries = 5
 
-    /// The writes that say what they hang on, together, with the fewest trips; the others after them, one by one.
+    /// Runs the writes that declare their keys together, with the fewest round trips; then the others, one by one.
     func runAll(_ writes: [(any EngineConnection) throws -> FinishedWrite]) throws -> [FinishedWrite] {
-        let ahead = takeReadAhead(writes.count)
+        let ahead = consumeReadAhead(writes.count)
         var finished: [FinishedWrite?] = writes.map { _ in nil }
         var open = Array(writes.indices)
         for _ in 0..<Self.tries where !open.isEmpty {
@@ -161,7 +163,7 @@ extension PostgresConnection {
             if claimed.isDisjoint(with: ahead[index].claims) {
                 for (sql, arguments) in ahead[index].changes { try enqueue(sql, arguments) }
             } else {
-                // What it has read may be true no longer.
+                // Its reads may be outdated.
                 finished[index] = nil
             }
             claimed.formUnion(ahead[index].claims)

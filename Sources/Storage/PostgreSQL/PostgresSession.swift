@@ -8,11 +8,11 @@ import Glibc
     private let library: LibPQ
     // Safe: open from `init` until `close`, and nil afterwards.
     private var session: LibPQ.Session?
-    /// Of what waits for an answer now.
+    /// The limit of the call that waits for an answer now.
     var limit: ReadLimit?
-    /// Milliseconds between two looks at the limit.
+    /// Milliseconds between two checks of the limit.
     private static let slice: Int64 = 250
-    /// Which of the statements of the last trip the server refused.
+    /// The statement of the last round trip that the server refused.
     private(set) var failedCall: Int?
 
     /// Connects, within `patience` milliseconds. `dbname` of libpq's settings may be a whole connection string.
@@ -26,7 +26,7 @@ import Glibc
         unsafe self.session = unsafe session
         // Notices are for people at a terminal; the default writes them there.
         _ = unsafe library.setNoticeProcessor(session, { _, _ in }, nil)
-        // PQERRORS_VERBOSE: only so does a refused connection say why in a way that does not depend on the language.
+        // PQERRORS_VERBOSE: includes the SQLSTATE, which does not depend on the language.
         _ = unsafe library.setErrorVerbosity(session, 2)
         let end = ContinuousClock.now + .milliseconds(patience)
         do throws(PostgresError) {
@@ -68,13 +68,13 @@ import Glibc
     /// 150003 for 15.3.
     var serverVersion: Int { unsafe session.map { Int(unsafe library.serverVersion($0)) } ?? 0 }
 
-    /// In a transaction, also in one that a statement spoiled.
+    /// Also in a transaction that a failed statement spoiled.
     var isInsideTransaction: Bool {
         // PQTRANS_INTRANS and PQTRANS_INERROR.
         unsafe session.map { [2, 3].contains(unsafe library.transactionStatus($0)) } ?? false
     }
 
-    // MARK: Asking
+    // MARK: Statements
 
     /// Runs statements without parameters, by the simple protocol, and returns the last answer.
     @discardableResult
@@ -95,7 +95,7 @@ import Glibc
         unsafe try exchange(patience) { unsafe send(call, $0) }
     }
 
-    /// Runs statements in one trip, in order, and returns the answer of each. After one that fails, none runs.
+    /// Runs statements in one round trip, in order, and returns the answer of each. Stops at the first failure.
     func execute(_ calls: [PostgresCall], patience: Int) throws(PostgresError) -> [PostgresAnswer] {
         unsafe try guarded(patience) { session, end throws(PostgresError) in
             guard unsafe library.enterPipelineMode(session) == 1 else { throw failure() }
@@ -147,7 +147,7 @@ import Glibc
         }
     }
 
-    /// Closes the connection when it is of no more use.
+    /// Closes the connection when a failure makes it useless.
     private func guarded<Value>(
         _ patience: Int, _ body: (LibPQ.Session, ContinuousClock.Instant) throws(PostgresError) -> Value
     ) throws(PostgresError) -> Value {
@@ -212,7 +212,7 @@ import Glibc
             // Rounded up, so that the wait is not too short.
             let rest = Int64(((end - .now) / .milliseconds(1)).rounded(.up))
             guard rest > 0 else { throw PostgresError(message: "no answer in time") }
-            // Safe: one entry, for as long as the call takes.
+            // Safe: one entry, valid during the call.
             let count = unsafe poll(&ready, 1, Int32(clamping: limit == nil ? rest : min(rest, Self.slice)))
             if count > 0 { return }
             if let limit, limit.isOver { throw PostgresError(message: "the read took too long") }
@@ -234,12 +234,12 @@ enum PostgresCall {
     case prepared(String, [PostgresParameter])
 }
 
-/// Calls `body` with the texts as C strings, and a null pointer behind them.
+/// Calls `body` with the texts as C strings, followed by a null pointer.
 private func withTexts<Value>(_ texts: [String], _ body: (UnsafePointer<LibPQ.Text?>) -> Value) -> Value {
     unsafe withValues(texts.map { Array($0.utf8) }, body)
 }
 
-/// Calls `body` with a pointer to each value, behind which is a zero byte; nil is a null pointer.
+/// Calls `body` with a pointer to each value, followed by a zero byte; nil is a null pointer.
 private func withValues<Value>(_ values: [[UInt8]?], _ body: (UnsafePointer<LibPQ.Text?>) -> Value) -> Value {
     var joined: [CChar] = []
     var starts: [Int?] = []

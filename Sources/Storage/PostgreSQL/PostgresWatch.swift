@@ -2,21 +2,21 @@ import Coding
 import Logging
 import Synchronization
 
-/// Watches what other processes write, and for how long sessions may be answered without asking the database.
+/// Watches the writes of other processes, and limits how long sessions may be answered without asking the database.
 ///
-/// Every poll notes the time, commits a write of its own and reads the events after the last one it knows. The caches
+/// Every poll records the time, commits a write of its own and reads the events after the last one it knows. The caches
 /// are trusted for `trust` from that time. Events are in the order of their commits, so a poll that did not see a
-/// revocation read, and noted its time, before the revocation was committed: the trust ends at most `trust` after it,
-/// whatever the network does, and no clocks are compared. That it commits matters when a standby was promoted while
-/// this process still reaches the old primary, which answers reads but, without its synchronous standby, commits nothing.
-/// Other connections may reach another server than the poll: what they read counts only where they see the last poll
-/// that was committed (`PostgresProof`).
+/// revocation recorded its time before the revocation was committed: the trust ends at most `trust` after it, whatever
+/// the network does, and no clocks are compared. The commit matters when a standby was promoted while this process
+/// still reaches the old primary, which answers reads but, without its synchronous standby, commits nothing. Other
+/// connections may reach another server than the poll: their reads count only if they see the last committed poll
+/// (`PostgresProof`).
 final class PostgresWatch: Sendable {
     private struct State {
         var position: ChangePosition?
         var pollBegunAt: ContinuousClock.Instant?
         var failure: (error: StoreError, at: ContinuousClock.Instant)?
-        /// By the monotonic clock: that of the system may be set.
+        /// By the monotonic clock: the wall clock may be set.
         var lastPoll: ContinuousClock.Instant
         /// When a session was last looked up, to a quarter of a second.
         var lastAsked: ContinuousClock.Instant
@@ -36,7 +36,7 @@ final class PostgresWatch: Sendable {
     private let logger: Logger
     private let state = Mutex(State(lastPoll: .now, lastAsked: .now))
 
-    /// While nobody has looked up a session for a while, polls are a tenth: the first who does waits for one.
+    /// After this long without a look-up of a session, polls are ten times rarer; the next look-up waits for one.
     private static let idleAfter = Duration.seconds(10)
     static let idlePause = Duration.milliseconds(2_500)
 
@@ -57,8 +57,8 @@ final class PostgresWatch: Sendable {
 
     /// Begins a poll unless one is under way, and ends the trust when the last one is too old.
     func tick(at now: Timestamp) {
-        let (begunAt, isAsked) = (ContinuousClock.now, trust.takeAsked())
-        if let obstacle { tell(obstacle) }
+        let (begunAt, isAsked) = (ContinuousClock.now, trust.consumeAsked())
+        if let obstacle { report(obstacle) }
         let (isDue, isTooOld) = state.withLock { state in
             if isAsked { state.lastAsked = begunAt }
             let isIdle = begunAt - state.lastAsked > Self.idleAfter && state.failure == nil
@@ -76,12 +76,12 @@ final class PostgresWatch: Sendable {
 
     private static let longestPoll = Duration.milliseconds(1_000)
 
-    /// Since when nothing is heard from the database; nil while it answers.
+    /// When the database last answered; nil while it answers.
     var silentSince: ContinuousClock.Instant? {
         state.withLock { state in state.isSilent(longest: Self.longestPoll) ? state.lastPoll : nil }
     }
 
-    /// Why nothing can be read or written: what the last poll failed with, or that one takes too long.
+    /// Why nothing can be read or written: the error of the last poll, or that a poll takes too long.
     var obstacle: StoreError? {
         state.withLock { state in
             if let failure = state.failure { return failure.error }
@@ -89,8 +89,8 @@ final class PostgresWatch: Sendable {
         }
     }
 
-    /// Returns once the caches may be trusted at `now`; polls when they may not. Whoever asks while a poll fails gets
-    /// that answer: while the database hangs, each waits for one poll and not for those of everybody before.
+    /// Returns once the caches may be trusted at `now`; polls when they may not. All callers that wait for a poll share
+    /// its failure: while the database hangs, each waits for one poll, not for those of all callers before.
     func ensureTrust(at now: Timestamp) async throws(StoreError) {
         if trust.holds(at: now) { return }
         let begunAt = ContinuousClock.now
@@ -113,25 +113,25 @@ final class PostgresWatch: Sendable {
         } catch {
             let failure = StoreError(error)
             state.withLock { $0.failure = (failure, .now) }
-            tell(failure)
+            report(failure)
             throw failure
         }
     }
 
-    /// Once, until it is reachable again.
-    private func tell(_ failure: StoreError) {
-        let wasTold = state.withLock { state in
+    /// Logs an outage once, until the database is reachable again.
+    private func report(_ failure: StoreError) {
+        let wasReported = state.withLock { state in
             defer { state.isTold = true }
             return state.isTold
         }
-        guard !wasTold else { return }
+        guard !wasReported else { return }
         logger.error("database not reachable; sessions cannot be checked", metadata: ["detail": "\(failure.text)"])
     }
 
     private func poll(at now: Timestamp, begunAt: ContinuousClock.Instant) throws {
         let known = state.withLock { $0.position }
         let number = proof.begin()
-        try connection.beginAlone()
+        try connection.beginWithoutLock()
         let changes: Changes
         let difference: Int64?
         do {
@@ -152,23 +152,23 @@ final class PostgresWatch: Sendable {
             connection.rollBack()
             throw error
         }
-        // From now on nobody believes a server that has not seen it.
+        // From now on a server that has not seen it is not trusted.
         proof.commit(number)
         changes.forget()
         trust.renew(at: now)
-        let wasTold = state.withLock { state in
+        let wasReported = state.withLock { state in
             defer { (state.failure, state.isTold) = (nil, false) }
             state.position = changes.position
             state.lastPoll = max(state.lastPoll, begunAt)
             if let difference { state.clockDifference = difference }
             return state.isTold
         }
-        if wasTold { logger.notice("database reachable again") }
+        if wasReported { logger.notice("database reachable again") }
     }
 }
 
-/// That a server has this process's last poll: it is the one on which the poll was committed, or has taken over from it.
-/// Reads of any other are of a primary that another one has replaced.
+/// Proves that a server has this process's last poll: the poll was committed on it, or it has taken over from that one.
+/// Reads from any other server are from a primary that was replaced.
 final class PostgresProof: Sendable {
     /// The process, in `store_poll`.
     let node: String
@@ -180,11 +180,11 @@ final class PostgresProof: Sendable {
     /// The last poll that was committed; 0 before the first.
     var committed: Int64 { number.load(ordering: .acquiring) }
 
-    /// The number of the next attempt at a poll. None is given twice: a primary that waits for a standby it has lost may
-    /// commit an attempt that failed, and must not be taken for the one that has the next.
+    /// The number of the next attempt at a poll. None is used twice: a primary that waits for a lost standby may commit
+    /// an attempt that failed, and must not pass for the one with the next.
     func begin() -> Int64 { begun.wrappingAdd(1, ordering: .relaxed).newValue }
     func commit(_ poll: Int64) { number.store(poll, ordering: .releasing) }
 
-    /// The number of the last poll a server has. It counts if not below what was `committed` before asking.
+    /// The number of the last poll a server has. Sufficient if not below `committed` before the query.
     static let sql = "SELECT number FROM store_poll WHERE id = ?"
 }

@@ -21,7 +21,7 @@ struct Connections: Sendable {
     }
 
     /// Enables the write-ahead log and full synchronisation, without which power loss loses acknowledged commits.
-    /// Separate from opening: first the file must be known to be ours.
+    /// Separate from opening, because the file must first be identified as ours.
     func makeDurable(_ writer: ConnectionQueue) throws {
         try writer.sync { connection in
             let mode = try connection.value("PRAGMA journal_mode = WAL").text
@@ -62,7 +62,7 @@ struct Connections: Sendable {
 }
 
 /// Read-only connections for look-ups that take microseconds: opened on the calling thread, without a detour through
-/// another queue. As many as threads have ever asked at once.
+/// another queue. As many as threads have ever used at once.
 final class ReadConnections: Sendable {
     private struct State {
         var idle: [SQLiteConnection] = []
@@ -74,7 +74,7 @@ final class ReadConnections: Sendable {
 
     init(_ connections: Connections) { self.connections = connections }
 
-    /// Runs `body` on this thread. For look-ups by key, one statement each: there is no transaction around them.
+    /// Runs `body` on this thread. For look-ups by key, one statement each, without a transaction.
     func read(_ body: (any EngineConnection) throws -> Void) throws(StoreError) {
         do {
             let reader = try acquire()

@@ -5,8 +5,8 @@ import Synchronization
 /// Watches for writes of other processes.
 ///
 /// `PRAGMA data_version` on a dedicated connection changes with every commit of any other connection. Then the
-/// journal's entries after the last one seen tell whose sessions to forget: every ended session and changed user has
-/// one, in the transaction of the change.
+/// journal's entries after the last one seen say whose sessions to evict: every ended session and changed user has one,
+/// in the transaction of the change.
 final class ForeignChanges: Sendable {
     private struct State {
         var version: Int64
@@ -31,12 +31,12 @@ final class ForeignChanges: Sendable {
             return State(version: version, position: try schema.changes(connection, nil).position)
         }
         state = Mutex(start)
-        // Nothing has been read for a running clock yet; the first check begins the trust.
+        // Nothing has been read yet; the first check begins the trust.
         trust.renew(at: Timestamp(milliseconds: 0))
     }
 
-    /// Tells the caches what changed and renews their trust; on failure leaves both as they are.
-    /// - Returns: whether somebody was, or may have been, erased.
+    /// Evicts what changed from the caches and renews their trust; on failure does neither.
+    /// - Returns: whether a person was, or may have been, erased.
     func check(at now: Timestamp) -> Bool {
         state.withLock { state in
             do {

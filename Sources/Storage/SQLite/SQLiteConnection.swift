@@ -41,10 +41,10 @@ import CSQLite
 
     /// How long a statement waits for another connection's lock.
     ///
-    /// It looks every few milliseconds whether it may. SQLite's own way sleeps for up to a tenth of a second, and misses
-    /// the moments between two transactions of a program that makes many of them.
+    /// Tries again every few milliseconds. SQLite's own handler sleeps for up to a tenth of a second, and misses the
+    /// moments between two transactions of a process that makes many of them.
     func wait(milliseconds: Int) {
-        // Once it is closed each statement says so.
+        // When closed, each statement fails.
         guard let database = unsafe database else { return }
         // Safe: the limit is the pointer's number, and nothing is read there.
         unsafe sqlite3_busy_handler(
@@ -67,14 +67,14 @@ import CSQLite
                 let writer = unsafe Unmanaged<SQLiteConnection>.fromOpaque(connection).takeUnretainedValue()
                 guard Int(pages) >= writer.logPace.limit else { return SQLITE_OK }
                 let start = ContinuousClock.now
-                // What a reader holds back is moved after a later commit.
+                // Pages that a reader still needs are moved after a later commit.
                 unsafe sqlite3_wal_checkpoint_v2(database, name, SQLITE_CHECKPOINT_PASSIVE, nil, nil)
                 writer.logPace.adapt(to: ContinuousClock.now - start)
                 return SQLITE_OK
             }, Unmanaged.passUnretained(self).toOpaque())
     }
 
-    /// Instructions of SQLite's between two looks at the limit: about a millisecond.
+    /// SQLite's virtual machine instructions between two checks of the limit: about a millisecond.
     private static let instructions: Int32 = 20_000
 
     func limited(by limit: ReadLimit, _ body: () throws -> Void) throws {
@@ -137,7 +137,7 @@ import CSQLite
         return rows
     }
 
-    /// Without caching them.
+    /// Does not cache the statements.
     func execute(sql: String) throws {
         let database = unsafe try opened()
         let code = unsafe sqlite3_exec(database, sql, nil, nil, nil)
@@ -227,7 +227,7 @@ extension SQLiteConnection {
             _ = unsafe sqlite3_backup_finish(backup)
             throw error
         }
-        // Only now does the destination have the error's text.
+        // Only now does the destination have the error message.
         let end = unsafe sqlite3_backup_finish(backup)
         guard step == SQLITE_DONE, end == SQLITE_OK else {
             throw unsafe SQLiteError(code: end == SQLITE_OK ? step : end, of: to)

@@ -4,14 +4,14 @@ import Synchronization
 
 /// One SQLite file in WAL mode, with one writer and several readers; other processes of the host may open it.
 final class SQLiteEngine: Engine {
-    let place: String
+    let location: String
     let writer: ConnectionQueue
     private let pages: [ConnectionQueue]
     private let connections: Connections
     private let readers: ReadConnections
     private let foreignChanges: ForeignChanges
     private let counter = Mutex<ConnectionQueue?>(nil)
-    /// Somebody was erased since the log was last emptied.
+    /// Whether a person was erased since the log was last emptied.
     private let erasures = Atomic(false)
 
     /// Opens or creates the file: checks modes, reads durability back, updates the schema, compares stamps.
@@ -20,10 +20,10 @@ final class SQLiteEngine: Engine {
     ) throws(StorageOpenError) {
         let files = DatabaseFiles(directory: options.directory)
         try files.prepare()
-        let place = files.databasePath
-        let connections = Connections(path: place, busyTimeout: options.busyTimeout, use: options.use)
+        let location = files.databasePath
+        let connections = Connections(path: location, busyTimeout: options.busyTimeout, use: options.use)
         let migrations = Migrations(
-            place: place, steps: schema.steps, origin: options.origin, keyring: keyring,
+            location: location, steps: schema.steps, origin: options.origin, keyring: keyring,
             admitsMoved: options.admitsMoved)
         do {
             writer = try connections.openWriter()
@@ -43,9 +43,9 @@ final class SQLiteEngine: Engine {
                 connection: ConnectionQueue(try connections.openLoopReader(), label: "foreign changes"),
                 schema: schema, trust: trust, logger: runtime.logger)
         } catch {
-            throw StorageOpenError(error, place: place)
+            throw StorageOpenError(error, location: location)
         }
-        self.place = place
+        self.location = location
         self.connections = connections
         readers = ReadConnections(connections)
     }
@@ -88,7 +88,7 @@ final class SQLiteEngine: Engine {
     /// Milliseconds. A server's own read takes less than one.
     private static let longestWaitForReaders = 50
 
-    /// Moves the log into the database and empties it when somebody was erased: until then the log, and so the file
+    /// Moves the log into the database and empties it when a person was erased: until then the log, and so the file
     /// system, holds pages as they were before. While a reader such as a backup blocks it, this is tried again at the
     /// next call; writers wait during the attempt, so the wait is shorter than for another writer.
     func eraseRemains(isCertain: Bool) async throws(StoreError) {
@@ -112,14 +112,14 @@ final class SQLiteEngine: Engine {
         return try connection.value("PRAGMA wal_checkpoint(TRUNCATE)") == .integer(0)
     }
 
-    /// How often a command that erased somebody tries to empty the log, and the pause in milliseconds: five seconds in
+    /// How often a command that erased a person tries to empty the log, and the pause in milliseconds: five seconds in
     /// all, during which writers of other processes wait for `longestWaitForReaders` at a time.
     private static let closingTurns = (most: 50, pause: Int32(50))
 
     /// Moves the log into the database and closes. When a reader blocks it, the log stays.
     func close() {
         let isCommand = connections.use == .command
-        // A command leaves the log to the server, unless it erased somebody and there may be no server.
+        // A command leaves the log to the server, unless it erased a person and there may be no server.
         if !isCommand || foreignChanges.check(at: Timestamp(milliseconds: 0)) {
             for turn in 1...(isCommand ? Self.closingTurns.most : 1) {
                 if turn > 1 { SQLiteConnection.pause(milliseconds: Self.closingTurns.pause) }

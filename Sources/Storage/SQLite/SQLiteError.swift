@@ -2,7 +2,7 @@ import CSQLite
 
 struct SQLiteError: Error, Hashable {
     let extendedCode: Int32
-    /// SQLite's own text. It may name tables and columns, but contains no value.
+    /// SQLite's message. It may name tables and columns, but contains no value.
     let message: String
 
     static let closed = SQLiteError(extendedCode: SQLITE_MISUSE, message: "the connection is closed")
@@ -45,12 +45,12 @@ extension SQLiteError: EngineError {
         }
     }
 
-    func openError(_ place: String) -> StorageOpenError {
+    func openError(_ location: String) -> StorageOpenError {
         switch code {
-        case SQLITE_BUSY, SQLITE_LOCKED: .locked(place)
-        case SQLITE_CORRUPT, SQLITE_NOTADB: .corrupt(place, detail: detail)
-        case SQLITE_CANTOPEN, SQLITE_PERM, SQLITE_READONLY, SQLITE_AUTH: .unreadable(place, detail: detail)
-        default: .failed(place, detail: detail)
+        case SQLITE_BUSY, SQLITE_LOCKED: .locked(location)
+        case SQLITE_CORRUPT, SQLITE_NOTADB: .corrupt(location, detail: detail)
+        case SQLITE_CANTOPEN, SQLITE_PERM, SQLITE_READONLY, SQLITE_AUTH: .unreadable(location, detail: detail)
+        default: .failed(location, detail: detail)
         }
     }
 }

@@ -1,9 +1,9 @@
 import Coding
 import Crypto
 
-/// The steps of a database's schema, compared with those this version knows.
+/// Compares the steps of a database's schema with those of this version.
 struct SchemaCheck {
-    let place: String
+    let location: String
     let steps: [SchemaStep]
 
     private var newest: String { steps.last?.name ?? "none" }
@@ -14,7 +14,7 @@ struct SchemaCheck {
         let applied = Set(try connection.rows("SELECT name FROM migration").map { try $0.text("name") })
         if let unknown = applied.subtracting(steps.map(\.name)).max() {
             guard isAdmitted(by: try connection.stored(Migrations.oldestAdmitted)) else {
-                throw StorageOpenError.newerSchema(place, migration: unknown, known: newest)
+                throw StorageOpenError.newerSchema(location, migration: unknown, known: newest)
             }
         }
         return steps.filter { !applied.contains($0.name) }
@@ -38,38 +38,39 @@ package struct Migrations {
     package static let sealingKeySince = "sealing-key-since"
     /// The name of the step that a version must know: the newest that an applied one admits.
     static let oldestAdmitted = "oldest-admitted"
-    /// Where `bramley move` has copied everything to.
+    /// The target of a completed `bramley move`.
     static let movedTo = "moved-to"
     /// The number of that move: in the old database, and in the new one until the old one is marked.
     static let moveID = "move-id"
     static let unfinishedMoveID = "unfinished-move-id"
-    /// Made before the first step.
+    /// Created before the first step.
     static let tables: Set = ["meta", "migration"]
     private static let checkPurpose = SealingPurpose.other("database-check")
     private static let checkText = Array("bramley".utf8)
 
-    let place: String
+    let location: String
     let origin: DatabaseOrigin
     let keyring: SealingKeyring
     let schema: SchemaCheck
-    /// For `bramley move`, which ends what a killed one has left.
+    /// For `bramley move`, which completes an interrupted move.
     private let admitsMoved: Bool
 
     init(
-        place: String, steps: [SchemaStep], origin: DatabaseOrigin, keyring: SealingKeyring, admitsMoved: Bool = false
+        location: String, steps: [SchemaStep], origin: DatabaseOrigin, keyring: SealingKeyring,
+        admitsMoved: Bool = false
     ) {
-        self.place = place
+        self.location = location
         self.admitsMoved = admitsMoved
         self.origin = origin
         self.keyring = keyring
-        schema = SchemaCheck(place: place, steps: steps)
+        schema = SchemaCheck(location: location, steps: steps)
     }
 
     /// Refuses another program's file, before anything is changed. False when the file is empty.
     @discardableResult
     func inspect(_ connection: any EngineConnection) throws -> Bool {
         guard try !connection.tables().isEmpty else { return false }
-        guard try connection.isOurs() else { throw StorageOpenError.foreign(place) }
+        guard try connection.isOurs() else { throw StorageOpenError.foreign(location) }
         try checkStamps(connection)
         _ = try schema.pendingSteps(connection)
         return true
@@ -78,7 +79,7 @@ package struct Migrations {
     /// For opening next to a server: refuses a database that lacks a step.
     func requireCurrent(_ connection: any EngineConnection) throws {
         guard try connection.tables().contains("migration"), try schema.pendingSteps(connection).isEmpty
-        else { throw StorageOpenError.olderSchema(place) }
+        else { throw StorageOpenError.olderSchema(location) }
     }
 
     func run(_ connection: any EngineConnection, for owner: StoreSchema, at now: Timestamp) throws {
@@ -104,11 +105,11 @@ package struct Migrations {
         }
     }
 
-    /// Lets older versions go on that every step admits.
+    /// Records which older versions may still use the database.
     private func admit(_ connection: any EngineConnection) throws {
         guard let oldest = schema.steps.map({ $0.admits ?? $0.name }).max() else { return }
         let known = try connection.stored(Self.oldestAdmitted).map { String(decoding: $0, as: UTF8.self) }
-        // A newer version's, when it admits this one.
+        // Written by a newer version that admits this one.
         guard known.map({ $0 < oldest }) ?? true else { return }
         try connection.store(Self.oldestAdmitted, Array(oldest.utf8))
     }
@@ -120,22 +121,28 @@ package struct Migrations {
     private func checkStamps(_ connection: any EngineConnection) throws {
         if !admitsMoved {
             if let moved = try connection.stored(Self.movedTo) {
-                throw StorageOpenError.moved(place, to: String(decoding: moved, as: UTF8.self))
+                throw StorageOpenError.moved(location, to: String(decoding: moved, as: UTF8.self))
             }
-            if try connection.stored(Self.unfinishedMoveID) != nil { throw StorageOpenError.unfinishedMove(place) }
+            if try connection.stored(Self.unfinishedMoveID) != nil { throw StorageOpenError.unfinishedMove(location) }
         }
-        if let found = try connection.stored(Self.originKey) {
-            let text = String(decoding: found, as: UTF8.self)
-            guard let found = DatabaseOrigin(rawValue: text) else {
-                throw StorageOpenError.corrupt(place, detail: "its origin reads \(text)")
-            }
-            guard found == origin else {
-                throw StorageOpenError.wrongOrigin(place, found: found, expected: origin)
-            }
-        }
+        try Self.checkOrigin(connection, location, origin)
         if let sealed = try connection.stored(Self.sealingKey), !Self.opens(sealed, keyring) {
-            throw StorageOpenError.wrongSealingKey(place)
+            throw StorageOpenError.wrongSealingKey(location)
         }
+    }
+
+    /// - Returns: whether it has an origin at all.
+    @discardableResult
+    static func checkOrigin(
+        _ connection: any EngineConnection, _ location: String, _ origin: DatabaseOrigin
+    ) throws -> Bool {
+        guard let found = try connection.stored(originKey) else { return false }
+        let text = String(decoding: found, as: UTF8.self)
+        guard let found = DatabaseOrigin(rawValue: text) else {
+            throw StorageOpenError.corrupt(location, detail: "its origin reads \(text)")
+        }
+        guard found == origin else { throw StorageOpenError.wrongOrigin(location, found: found, expected: origin) }
+        return true
     }
 
     /// Whether the ring contains the key that the last started server seals with.

@@ -2,10 +2,10 @@ package import Coding
 
 /// One step of the schema. Append-only: a released step is never changed, renamed or removed.
 ///
-/// Servers are updated one by one, so a step takes something away a version after its last use.
+/// Servers are updated one by one, so a table or column is removed one version after its last use.
 package struct SchemaStep: Sendable {
     package let name: String
-    /// The newest step that a version must know to go on with a database that has this one; nil: this one.
+    /// The newest step that a version must know to use a database that has this one; nil for this one.
     package var admits: String?
     package let sql: String
 
@@ -15,7 +15,7 @@ package struct SchemaStep: Sendable {
         self.sql = sql
     }
 
-    /// The tables that it makes; those that others refer to come first.
+    /// The tables that it creates; those that others refer to come first.
     var tables: [String] {
         sql.split(separator: "\n").compactMap { line in
             let words = line.split(separator: " ")
@@ -23,23 +23,23 @@ package struct SchemaStep: Sendable {
         }
     }
 
-    /// The tables with whose rows others' go.
+    /// The tables whose deletions cascade to others.
     var referenced: Set<Substring> {
         let words = sql.split { $0 == " " || $0 == "\n" }
         return Set(zip(words, words.dropFirst()).filter { $0.0 == "REFERENCES" }.map(\.1))
     }
 }
 
-/// The tables of a store, by those who own them: the store knows none of their names.
+/// The tables of a store, described by their owner: the store itself knows none of their names.
 package struct StoreSchema: Sendable {
     package let steps: [SchemaStep]
     /// A database with a row in one of these is in use.
     package let content: [String]
-    /// At a server's start, in the transaction of the steps.
+    /// Runs at a server's start, in the transaction of the steps.
     package let start: @Sendable (any EngineConnection, Timestamp) throws -> Void
-    /// In the transaction that stamps another sealing key, whose id it is given.
+    /// Runs in the transaction that stamps another sealing key, with the key's ID.
     package let sealingKeyChanged: @Sendable (any EngineConnection, String, Timestamp) throws -> Void
-    /// What any process has written since a position; nil: where the writing is now.
+    /// The writes of all processes since a position; nil for the present position.
     package let changes: @Sendable (any EngineConnection, ChangePosition?) throws -> Changes
 
     package init(
@@ -59,8 +59,8 @@ package struct StoreSchema: Sendable {
     var referenced: Set<Substring> { steps.reduce(into: []) { $0.formUnion($1.referenced) } }
 }
 
-/// Where a reader of all processes' writes is: the newest one it knows. After a primary was lost, its successor may give
-/// the numbers of the last ones again; their salt is random.
+/// A reader's position in the writes of all processes: the newest one it knows. After a primary was lost, its successor
+/// may assign the last numbers again; their salt is random.
 package struct ChangePosition: Hashable, Sendable {
     /// 0 before the first ever.
     package let number: Int64
@@ -75,7 +75,7 @@ package struct ChangePosition: Hashable, Sendable {
 
 package struct Changes: Sendable {
     package let position: ChangePosition
-    /// Somebody was, or may have been, erased.
+    /// Whether a person was, or may have been, erased.
     package var erased = false
     package var forget: @Sendable () -> Void = {}
 

@@ -14,7 +14,7 @@ struct DatabaseFiles: Sendable {
     }
 
     var holdsDatabase: Bool {
-        // A file whose size cannot be read may well contain one.
+        // A file whose size cannot be read may contain one.
         type(of: databasePath) != nil && size(of: databasePath) != 0
     }
 
@@ -32,7 +32,7 @@ struct DatabaseFiles: Sendable {
             guard let mode = mode(of: directory) else {
                 throw .unreadable(directory, detail: "its mode cannot be read")
             }
-            // Others may list it, as in many containers: the files themselves are closed to them.
+            // Others may list it, as in many containers; they cannot open the files.
             guard mode & 0o022 == 0 else { throw .directoryMode(directory, mode: mode) }
             return
         }

@@ -2,7 +2,7 @@ package import Coding
 package import Crypto
 package import Logging
 
-/// What every part of a program runs with: time, chance, and where it says what happens. A test replaces any of them.
+/// The clock, randomness and log of every part of a program. Tests replace them.
 package struct Runtime: Sendable {
     package var clock: any WallClock
     package var random: any RandomSource

@@ -18,11 +18,11 @@ package enum StorageOpenError: Error, Hashable, Sendable, CustomStringConvertibl
     /// `PRAGMA synchronous` does not read back FULL, so acknowledged writes could be lost.
     case notDurable(String, synchronous: Int)
     case moved(String, to: String)
-    /// `bramley move` was killed when the copy was there and the old database was not marked yet, or had just been.
+    /// `bramley move` was interrupted after the copy, before or just after the old database was marked.
     case unfinishedMove(String)
     /// PostgreSQL does not answer, does not let us in, or cannot hold our data.
     case unusable(String, detail: String)
-    /// Others may create in the schema of PostgreSQL's that holds the tables, or have.
+    /// Other roles may create in PostgreSQL's schema of the tables, or have.
     case openSchema(String, schema: String, to: [String])
     /// libpq is not installed, or too old; `detail` is the loader's text.
     case noLibrary(String)
@@ -41,7 +41,7 @@ package enum StorageOpenError: Error, Hashable, Sendable, CustomStringConvertibl
         case .unreadable(let path, let detail): "The database \(path) cannot be read and written: \(detail)."
         case .locked(let path): "The database \(path) is locked by another process."
         case .corrupt(let path, let detail):
-            "The database \(path) is damaged or no SQLite database (\(detail)): restore a backup."
+            "The database \(path) is damaged or not an SQLite database (\(detail)): restore a backup."
         case .foreign(let path): "The file \(path) is another program's database: correct storage.directory."
         case .newerSchema(let path, let migration, let known):
             "The database \(path) was written by a newer Bramley: its schema is at \"\(migration)\", this version knows"
@@ -59,19 +59,20 @@ package enum StorageOpenError: Error, Hashable, Sendable, CustomStringConvertibl
                 + " secrets.previousSealingKeyFiles."
         case .notDurable(let path, let synchronous):
             "The database \(path) would not be durable (synchronous is \(synchronous), not 2): refusing to start."
-        case .moved(let place, let target):
-            "The database \(place) was moved to \(target) and is not used any more: name that in the configuration."
-        case .unfinishedMove(let place):
+        case .moved(let location, let target):
+            "The database \(location) was moved to \(target) and is no longer used: name that one in the configuration."
+        case .unfinishedMove(let location):
             """
-            A move into the database \(place) was not completed: run bramley move again with the old configuration and the \
-            same target, which ends it.
+            A move into the database \(location) was not completed: run bramley move again with the old configuration \
+            and the same target, which completes it.
             """
-        case .unusable(let place, let detail): "The database \(place) cannot be used: \(detail)."
-        case .openSchema(let place, let schema, let roles):
+        case .unusable(let location, let detail): "The database \(location) cannot be used: \(detail)."
+        case .openSchema(let location, let schema, let roles):
             """
-            The database \(place) is refused: \(roles.joined(separator: ", ")) may create functions in its schema \(schema), \
-            and they would run as Bramley. Run REVOKE CREATE ON SCHEMA \(schema) FROM \(roles.joined(separator: ", ")) and \
-            drop what others own in it, or give Bramley a schema of its own (docs/operate/several-machines.md).
+            The database \(location) is refused: \(roles.joined(separator: ", ")) may create functions in its schema \
+            \(schema), and they would run as Bramley. Run REVOKE CREATE ON SCHEMA \(schema) FROM \
+            \(roles.joined(separator: ", ")) and drop what others own in it, or give Bramley a schema of its own \
+            (docs/operate/several-machines.md).
             """
         case .noLibrary(let detail):
             "storage.postgres.url needs PostgreSQL's client library, version 14 or later: install the package libpq5 or"

@@ -3,7 +3,7 @@ package import Crypto
 import Logging
 import Synchronization
 
-/// An open database: transactions, and whether they succeed. What its tables mean is their owner's (`StoreSchema`).
+/// An open database: transactions, and whether they succeed. It knows nothing about its tables (`StoreSchema`).
 ///
 /// Every write shares a durable transaction with other waiting writes (`GroupCommit`); once answered, it survives `kill
 /// -9` and power loss. Reads do not wait for writes. Any number of processes may open it: on one host with SQLite, on
@@ -30,8 +30,8 @@ package final class Store: WallClock {
     /// Opens or creates the database: checks files, reads durability back, updates the schema, compares stamps. Blocks;
     /// called once, before the loops start.
     /// - Parameters:
-    ///   - trust: of the owner's caches, which hold only while `tick` is called at least once a second.
-    ///   - wrap: puts another engine before the real one; that of tests fails when told to.
+    ///   - trust: of the owner's caches, which are used only while `tick` is called at least once a second.
+    ///   - wrap: wraps the engine; tests pass one that fails on demand.
     package init(
         _ options: StoreOptions, schema: StoreSchema, trust: CacheTrust, keyring: SealingKeyring, runtime: Runtime,
         over wrap: (any Engine) -> any Engine = { $0 }
@@ -47,7 +47,8 @@ package final class Store: WallClock {
         self.options = options
         self.schema = schema
         clock = runtime.clock
-        migrations = Migrations(place: engine.place, steps: schema.steps, origin: options.origin, keyring: keyring)
+        migrations = Migrations(
+            location: engine.location, steps: schema.steps, origin: options.origin, keyring: keyring)
         commits = GroupCommit(writer: engine.writer, maximumBatch: options.maximumBatch)
     }
 
@@ -61,17 +62,19 @@ package final class Store: WallClock {
         try await commits.write(body)
     }
 
-    /// A write that may be left undone: nobody waits for it for long, nor while writes are known to fail.
-    package func note(
+    /// An optional write: it does not wait long, and is not tried while writes are known to fail.
+    package func attemptWrite(
         _ body: @escaping @Sendable (any EngineConnection) throws -> WriteEffect?
     ) async throws(StoreError) {
         if let obstacle = trouble?.error ?? engine.obstacle { throw obstacle }
         let task = Task { await Result { () async throws(StoreError) in try await self.write(body) } }
-        guard let result = await StorePatience.value(of: task, within: options.notePatience) else { throw .late }
+        guard let result = await StorePatience.value(of: task, within: options.optionalWritePatience) else {
+            throw .late
+        }
         try result.get()
     }
 
-    /// A durable write of its own, on the calling thread. For what must be done before the loops start.
+    /// A durable write of its own, on the calling thread, before the loops start.
     package func writeNow(_ body: (any EngineConnection) throws -> Void) throws(StoreError) {
         try translating(
             try engine.writer.sync { connection in try connection.inTransaction { try body(connection) } },
@@ -103,6 +106,18 @@ package final class Store: WallClock {
         try await engine.reader.perform { connection in try connection.stored(key) }
     }
 
+    /// In bytes, without SQLite's log.
+    package func size() async throws(StoreError) -> Int {
+        let sql = isShared ? "SELECT pg_database_size(current_database())" : SQLiteConnection.sizeStatement
+        return Int(try await value(sql).integer ?? 0)
+    }
+
+    /// When `bramley backup` last copied it.
+    package func lastBackup() async throws(StoreError) -> Timestamp? {
+        try await stored(FileExamination.backupKey).flatMap { Int64(String(decoding: $0, as: UTF8.self)) }
+            .map { Timestamp(milliseconds: $0) }
+    }
+
     // MARK: Other processes
 
     /// Evicts from the caches what this and other processes have written. Called every 250 ms from one loop; it takes
@@ -112,20 +127,20 @@ package final class Store: WallClock {
         if isShared { commits.giveUp(after: Waits.patience) }
     }
 
-    /// How far the database's clock was ahead of this machine's at the last look, in milliseconds; 0 on SQLite.
+    /// How far the database's clock was ahead of this machine's at the last poll, in milliseconds; 0 on SQLite.
     package var clockDifference: Int64 { engine.clockDifference }
 
-    /// By the database's clock, which all machines share: for times that one writes and another compares to the second.
+    /// The time by the database's clock, which all machines share: for times that one writes and another compares.
     package func now() -> Timestamp { clock.now().adding(milliseconds: clockDifference) }
 
-    /// Whether it is on PostgreSQL, where servers on other machines may use it too.
+    /// Whether it is on PostgreSQL, which servers on other machines may use too.
     package var isShared: Bool { options.postgres != nil }
 
     // MARK: Readiness
 
-    /// For `/readyz`: makes a durable write. While writes fail, one of the size of a sign-in.
+    /// For `/readyz`: makes a durable write; while writes fail, one of a sign-in's size.
     package func ready(at now: Timestamp) async throws(StoreError) {
-        // SQLite's waits for the lock at most.
+        // On SQLite the wait for the lock is the limit.
         try await ready(at: now, within: isShared ? .seconds(1) : nil)
     }
 
@@ -133,16 +148,16 @@ package final class Store: WallClock {
         try await probe.run(within: limit) { () async throws(StoreError) in try await self.writeProbe(at: now) }
     }
 
-    /// For what cannot be undone before its outcome is written, such as to send a code to Apple: asks whether a write can
-    /// succeed. One that just did is an answer, and so is what is known to be in the way.
+    /// Checks, before something irreversible such as sending a code to Apple, that its outcome can be written. A recent
+    /// successful write, or a known obstacle, is an answer.
     package func requireWrites(at now: Timestamp) async throws(StoreError) {
-        // A connection that was just lost may be made again: the probe waits for that.
+        // A connection that was just lost may be reopened: the probe waits for that.
         if let trouble, trouble.isLock { throw trouble.error }
         guard trouble != nil || !commits.hasJustCommitted else { return }
         try await ready(at: now, within: Waits.patience)
     }
 
-    /// Why no write can succeed now, where to try one would only mean to wait.
+    /// Why no write can succeed now, if that is known without trying one.
     package var knownObstacle: StoreError? {
         commits.trouble.flatMap { $0.isLock ? $0.error : nil } ?? engine.obstacle
     }
@@ -167,7 +182,7 @@ package final class Store: WallClock {
         try await lookUpAnswer { [migrations] connection in try migrations.fits(connection) }
     }
 
-    /// For `/readyz`: whether a newer version, started beside this one, has left this one a schema that it can use.
+    /// For `/readyz`: whether this version can still use the schema after a newer one has started beside it.
     package func schemaFits() async throws(StoreError) -> Bool {
         try await lookUpAnswer { [migrations] connection in try migrations.isAdmitted(on: connection) }
     }

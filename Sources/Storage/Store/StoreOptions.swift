@@ -13,9 +13,9 @@ package struct StoreOptions: Sendable {
     package var busyTimeout: Int
     package var maximumBatch: Int
     package var use: Use
-    /// How long anybody waits for a write that may be left undone.
-    package var notePatience = Duration.milliseconds(400)
-    /// For `bramley move`: also opens what was moved, or not completely.
+    /// How long an optional write may wait.
+    package var optionalWritePatience = Duration.milliseconds(400)
+    /// For `bramley move`: also opens a database that was moved, or partly.
     package var admitsMoved = false
 
     package enum Use: Hashable, Sendable {
@@ -27,7 +27,7 @@ package struct StoreOptions: Sendable {
         case command
     }
 
-    /// How long a page of a list may take. Whoever waits for a command ends it.
+    /// How long a page of a list may take; no limit for commands, which their user can interrupt.
     var readPatience: Duration? { use == .command ? nil : .seconds(5) }
 
     package init(

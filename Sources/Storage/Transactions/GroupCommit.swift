@@ -6,7 +6,7 @@ struct PendingWrite: Sendable {
     /// Performs the write. May run twice when a transaction was lost, so it has no effects outside of it.
     let run: @Sendable (any EngineConnection) throws -> FinishedWrite
     let fail: @Sendable (StoreError) -> Void
-    /// Makes its task commit the next batch, beginning with itself.
+    /// Makes its task commit the next batch, which begins with this write.
     let lead: @Sendable () -> Void
 }
 
@@ -15,15 +15,15 @@ package struct FinishedWrite: Sendable {
     let effect: WriteEffect?
 }
 
-/// What follows from a write, such as that caches forget something: called after COMMIT and before any answer, so that
-/// whoever knows of the write cannot be contradicted.
+/// An effect of a write, such as an eviction from caches: called after COMMIT and before any answer, so that nobody who
+/// knows of the write sees an older state.
 package typealias WriteEffect = @Sendable () -> Void
 
 package struct WriteStatistics: Hashable, Sendable {
     package var transactions = 0
     /// Their writes, including those that failed individually.
     package var writes = 0
-    /// Transactions that SQLite rolled back by itself.
+    /// Transactions that the engine rolled back by itself.
     package var lost = 0
     package var pending = 0
     package var running = 0
@@ -50,14 +50,14 @@ final class GroupCommit: Sendable {
         var lastCommit: ContinuousClock.Instant?
 
         mutating func fail(_ error: StoreError, writes: Int) {
-            guard StoreTrouble.isMeant(by: error) else { return }
+            guard StoreTrouble.concernsMachine(error) else { return }
             trouble = StoreTrouble(
                 error: error, failures: (trouble?.failures ?? 0) + writes, since: trouble?.since ?? .now)
         }
     }
 
     private enum Outcome {
-        /// Committed, or permanently failed: to be called when the caller may.
+        /// Committed, or permanently failed: call these outside the queue.
         case answers([@Sendable () -> Void])
         /// A write failed: nothing is committed, and nothing answered.
         case spoiled
@@ -68,7 +68,7 @@ final class GroupCommit: Sendable {
 
     private typealias Answers = [@Sendable () -> Void]
 
-    /// How often a write that was lost with its connection is tried alone.
+    /// How often a write that was lost with its connection is retried alone.
     private static let attempts = 3
 
     private static let gatheringTurns = 8
@@ -125,17 +125,17 @@ final class GroupCommit: Sendable {
         state.withLock { state in state.lastCommit.map { ContinuousClock.now - $0 < .seconds(1) } ?? false }
     }
 
-    /// A probe that began during the trouble `known` succeeded, and nothing has failed since.
+    /// A probe that began during the trouble `known` succeeded without a failure since.
     func endTrouble(_ known: StoreTrouble) {
         state.withLock { state in
             if state.trouble == known { state.trouble = nil }
         }
     }
 
-    /// Refuses what has waited too long behind a batch that hangs.
+    /// Refuses writes that have waited too long behind a batch that hangs.
     func giveUp(after limit: Duration) {
         let late = state.withLock { state -> [PendingWrite] in
-            // Only while a batch runs: otherwise one of those that wait may have been told to lead.
+            // Only while a batch runs: otherwise one of the waiting writes may already lead.
             guard state.statistics.running > 0, let first = state.pending.first,
                 ContinuousClock.now - first.since > limit
             else { return [] }
@@ -197,7 +197,7 @@ final class GroupCommit: Sendable {
         case .refused(let failure): return refuse(batch[...], failure)
         case .spoiled, .lost: break
         }
-        // The writes of a lost transaction, each alone, until no further one can be begun: each would wait for that.
+        // The writes of a lost transaction, each alone, until no transaction can begin: each would wait for that.
         var answers: Answers = []
         for (index, write) in batch.enumerated() {
             switch commitAlone(write, on: connection) {
@@ -252,7 +252,7 @@ final class GroupCommit: Sendable {
             try connection.commit()
         } catch {
             connection.rollBack()
-            // Of a statement that was only sent with it.
+            // The error of a statement that was sent with the COMMIT.
             let isRefusal = !isolating && ((error as? any EngineError)?.isRefusal ?? false)
             return abandon(batch, error, isLost: !isRefusal, isLast: isLast)
         }
@@ -274,7 +274,7 @@ final class GroupCommit: Sendable {
             metrics.failures.increment()
         }
         let engineError = error as? any EngineError
-        // To run it again could do it twice.
+        // Running it again could repeat it.
         let isUnknown = engineError?.isOutcomeUnknown ?? false
         guard isUnknown || batch.count == 1 else { return isLost ? .lost : .spoiled }
         if isLost, !isLast, engineError?.mayRerun ?? false { return .lost }
@@ -303,7 +303,7 @@ final class GroupCommit: Sendable {
     }
 }
 
-/// What a write waits for: its answer, or the lead.
+/// Waits for a write's answer, or for its turn to lead.
 private final class WriteTicket: Sendable {
     enum Signal: Sendable {
         case answer(Result<Void, StoreError>)
@@ -313,23 +313,23 @@ private final class WriteTicket: Sendable {
     private enum State {
         case quiet
         case waiting(CheckedContinuation<Signal, Never>)
-        /// Arrived before anybody waited for it.
-        case told(Signal)
+        /// Arrived before `wait`.
+        case signalled(Signal)
     }
 
     private let state = Mutex(State.quiet)
 
     func wait() async -> Signal {
         await withCheckedContinuation { continuation in
-            let told = state.withLock { state -> Signal? in
-                if case .told(let signal) = state {
+            let signal = state.withLock { state -> Signal? in
+                if case .signalled(let signal) = state {
                     state = .quiet
                     return signal
                 }
                 state = .waiting(continuation)
                 return nil
             }
-            if let told { continuation.resume(returning: told) }
+            if let signal { continuation.resume(returning: signal) }
         }
     }
 
@@ -342,11 +342,11 @@ private final class WriteTicket: Sendable {
             case .waiting(let continuation):
                 state = .quiet
                 return continuation
-            case .told(.answer):
+            case .signalled(.answer):
                 // The database was closed, which committed the batch that nobody led yet.
                 return nil
-            case .quiet, .told(.lead):
-                state = .told(signal)
+            case .quiet, .signalled(.lead):
+                state = .signalled(signal)
                 return nil
             }
         }

@@ -1,4 +1,4 @@
-/// How much is done in one go while others wait, adapted to how long that takes.
+/// How much work to do at once while others wait, adapted to how long it takes.
 package struct Pace {
     package private(set) var limit: Int
     private let range: ClosedRange<Int>
@@ -11,7 +11,7 @@ package struct Pace {
         Pace(limit: 1_000, range: 250...4_000, aim: .milliseconds(15)...(.milliseconds(30)))
     }
 
-    /// Longer than others wait between two looks (`SQLiteConnection.wait`).
+    /// Longer than others wait between two tries (`SQLiteConnection.wait`).
     package static let pause = Duration.milliseconds(5)
 
     package mutating func adapt(to time: Duration) {

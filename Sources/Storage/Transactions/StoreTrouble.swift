@@ -18,7 +18,7 @@ package struct StoreTrouble: Hashable, Sendable {
     package var isLock: Bool { if case .busy = error { true } else { false } }
 
     /// Whether a failure concerns the machine, not only the write.
-    static func isMeant(by error: StoreError) -> Bool {
+    static func concernsMachine(_ error: StoreError) -> Bool {
         switch error {
         case .unavailable, .busy, .corrupt: true
         case .inconsistent: false
@@ -32,14 +32,14 @@ extension GroupCommit {
     static let probeSize = 65_536
 }
 
-/// Finds out whether a write succeeds, once for all who ask at the same time. Nobody waits longer than they want to, and
-/// what hangs is not begun a second time.
+/// Tests whether a write succeeds, once for all concurrent callers. Each waits no longer than its own limit, and a
+/// probe that hangs is not started again.
 final class WriteProbe: Sendable {
     private let running = Mutex<Task<Result<Void, StoreError>, Never>?>(nil)
 
     /// - Parameters:
-    ///   - limit: how long the caller waits; nil: until it is known.
-    ///   - write: the write; only called when none is under way.
+    ///   - limit: how long the caller waits; nil for no limit.
+    ///   - write: only called when no probe is running.
     func run(
         within limit: Duration?, _ write: @escaping @Sendable () async throws(StoreError) -> Void
     ) async throws(StoreError) {

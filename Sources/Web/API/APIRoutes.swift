@@ -16,6 +16,10 @@ extension WebRoutes {
                 RouteEntry(.put, "/api/v1/clients/{id}", scope: .clientsWrite, gate, putClient),
                 RouteEntry(.delete, "/api/v1/clients/{id}", scope: .clientsWrite, gate, deleteClient),
                 RouteEntry(.post, "/api/v1/clients/{id}/secret", scope: .clientsWrite, gate, rotateClientSecret),
+                RouteEntry(.get, "/api/v1/users/{id}/applications", scope: .usersRead, gate, userApplications),
+                RouteEntry(.delete, "/api/v1/users/{id}/applications", scope: .usersWrite, gate, endUserAccess),
+                RouteEntry(
+                    .delete, "/api/v1/users/{id}/applications/{client}", scope: .usersWrite, gate, endUserAccess),
             ]
         return [
             RouteEntry(.get, "/api/v1/session", session).read(by: .program, in: .allowed),

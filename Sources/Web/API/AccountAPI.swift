@@ -44,6 +44,6 @@ extension WebRoutes {
 
     /// Whether Apple is told, or the person must remove the app there; null after another request deleted the account.
     func answer(_ deletion: UserDeletion) -> ServerResponse {
-        responses.json(status: .accepted) { $0.member("appleNotified", deletion.appleIsTold) }
+        responses.json(status: .accepted) { $0.member("appleNotified", deletion.isAppleNotified) }
     }
 }

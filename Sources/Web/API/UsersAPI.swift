@@ -10,7 +10,8 @@ extension WebRoutes {
 
     func users(_ request: ServerRequest, _: PathParameters) async throws(Failure) -> ServerResponse {
         let query = try APIQuery(
-            request, names: ["state", "group", "email", "externalID", "appleSubject", "limit", "after", "cursor"])
+            request,
+            names: ["state", "group", "email", "name", "externalID", "appleSubject", "limit", "after", "cursor"])
         let limit = try query.limit()
         let filter = try Self.filter(query)
         let cursor = try query.place(.users)
@@ -43,7 +44,7 @@ extension WebRoutes {
             found = query["externalID"] == nil || found?.id == bySubject?.id ? bySubject : nil
         }
         guard let user = found, filter.accepts(user),
-            cursor.map({ ($0.createdAt, $0.id.rawValue) < (user.createdAt, user.id.rawValue) }) ?? true
+            cursor.map({ ($0.time, $0.id.rawValue) < (user.createdAt, user.id.rawValue) }) ?? true
         else { return UserPage() }
         return UserPage(items: [user])
     }
@@ -68,6 +69,10 @@ extension WebRoutes {
                 throw .invalidRequest("email is not an address")
             }
             filter.email = email
+        }
+        if let name = query["name"] {
+            guard isText(name, maximum: 254) else { throw .invalidRequest("invalid name") }
+            filter.name = name
         }
         if let externalID = query["externalID"], !isText(externalID, maximum: UserLimits.externalID) {
             throw .invalidRequest("invalid externalID")
@@ -160,6 +165,27 @@ extension WebRoutes {
         return responses.empty(.noContent)
     }
 
+    // MARK: Applications
+
+    func userApplications(_: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
+        guard let applications = try await database.applications(of: try Self.id(parameters), at: clock.now()) else {
+            throw Failure(.userNotFound)
+        }
+        return try await responses.list(
+            applications, ConnectedApplication.fields, route: "/api/v1/users/{id}/applications")
+    }
+
+    /// Of the application in the path, or of all.
+    func endUserAccess(_: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
+        let (id, named) = (try Self.id(parameters), parameters["client"])
+        let client = named.flatMap { OpenIDClientID(parsing: $0) }
+        if named != nil, client == nil { throw Failure(.notFound) }
+        let count = try await database.endAccess(of: client, to: id, at: clock.now())
+        // Nothing ended: it had no access, or there is no such user.
+        if count == 0 { _ = try await user(parameters) }
+        return responses.empty(.noContent)
+    }
+
     private func user(_ parameters: PathParameters) async throws(Failure) -> User {
         let id = try Self.id(parameters)
         guard let user = try await database.user(id) else { throw Failure(.userNotFound) }
@@ -226,7 +252,7 @@ extension UserPatch {
             throw .invalidRequest(
                 """
                 groups is a list of at most \(UserLimits.groups) different names of 1 to \(UserLimits.groupName) bytes \
-                without commas, control characters, line separators and spaces at either end
+                without commas, control characters, line separators and spaces at either end; none begins with org:
                 """)
         }
         return names

@@ -32,13 +32,14 @@ package struct AccessLog: Sendable {
         let isWanted = settings.requests == .all || settings.requests == .failures && status >= 400
         guard isWanted, logger.logLevel <= level else { return }
         var metadata: Logger.Metadata = [
-            LogKey.method: "\(Self.known(request.method))", LogKey.status: "\(status)", LogKey.requestID: "\(id)",
-            LogKey.milliseconds: "\(milliseconds)", LogKey.protocolVersion: "\(request.version.text)",
+            LogKey.method: "\(Self.known(request.method))", LogKey.status: .stringConvertible(status),
+            LogKey.requestID: "\(id)",
+            LogKey.milliseconds: .stringConvertible(milliseconds), LogKey.protocolVersion: "\(request.version.text)",
         ]
         if let pattern { metadata[LogKey.route] = "\(pattern)" }
         switch response.body {
-        case .none: metadata[LogKey.bytes] = "0"
-        case .bytes(let bytes): metadata[LogKey.bytes] = request.method == .head ? "0" : "\(bytes.count)"
+        case .none: metadata[LogKey.bytes] = .stringConvertible(0)
+        case .bytes(let bytes): metadata[LogKey.bytes] = .stringConvertible(request.method == .head ? 0 : bytes.count)
         // Unknown until it is sent.
         case .stream: break
         }
@@ -50,8 +51,9 @@ package struct AccessLog: Sendable {
     /// of `clients`.
     package func recordFastAnswer(client: String?) {
         var metadata: Logger.Metadata = [
-            LogKey.method: "GET", LogKey.status: "204", LogKey.route: "\(WebRoutes.verifyPattern)", LogKey.bytes: "0",
-            LogKey.milliseconds: "0",
+            LogKey.method: "GET", LogKey.status: .stringConvertible(204), LogKey.route: "\(WebRoutes.verifyPattern)",
+            LogKey.bytes: .stringConvertible(0),
+            LogKey.milliseconds: .stringConvertible(0),
         ]
         if let client { metadata[LogKey.client] = "\(client)" }
         logger.log(level: .debug, "request", metadata: metadata)

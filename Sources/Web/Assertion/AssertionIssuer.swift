@@ -76,7 +76,7 @@ package struct AssertionIssuer: Sendable {
         claims["name"] = user.name.full.map { .string($0) }
         claims["given_name"] = user.name.given.map { .string($0) }
         claims["family_name"] = user.name.family.map { .string($0) }
-        claims["groups"] = .texts(user.groups)
+        claims["groups"] = .texts(user.memberships)
         claims["external_id"] = user.externalID.map { .string($0) }
         return claims
     }

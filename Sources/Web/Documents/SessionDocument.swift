@@ -58,7 +58,7 @@ extension JSONWriter {
             writer.member("email", email.address)
             writer.member("email_verified", email.isVerified)
         }
-        writer.member("groups", .texts(user.groups))
+        writer.member("groups", .texts(user.memberships))
         writer.endObject()
         return writer.bytes
     }

@@ -7,6 +7,9 @@ extension WebRoutes {
     private static let authorizePath = "/oidc/authorize"
     /// The parameter that names a request kept here.
     private static let keptName = "bramley_request"
+    private static let ticketName = "bramley_ticket"
+    /// A request that fits into the form of another account, escaped once more, in bytes.
+    private static let longestSwitch = 1_200
 
     /// A post from another site brings no session cookie (`SameSite=Lax`): it continues as a GET (RFC 9700 §4.12).
     func postAuthorize(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
@@ -34,7 +37,30 @@ extension WebRoutes {
             let (client, address) = try await asking(asked)
             return answer(ProviderError(.temporarilyUnavailable, "too many requests; try again later"), client, address)
         }
-        let asked = AuthorizeRequest(try await fields(of: request))
+        return try await answer(AuthorizeRequest(try await fields(of: request)), request, query: request.query ?? "")
+    }
+
+    /// `POST /oidc/consent`: what the person has decided on our page.
+    func decide(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
+        guard SameOrigin.holds(request.fields, publicURL: configuration.publicURL) else { throw Failure(.crossSite) }
+        guard MediaType.isForm(request.fields) else { throw Failure(.unsupportedMediaType) }
+        let fields = try Self.parameters(request.body)
+        func field(_ name: String) -> String? { fields.first { $0.name.isExactly(name) }?.value }
+        let asked = fields.filter { !$0.name.isExactly(Self.ticketName) && !$0.name.isExactly("decision") }
+        if field("decision") == "deny" {
+            let (client, address) = try await asking(AuthorizeRequest(asked))
+            return answer(ProviderError(.accessDenied, "the person did not allow it"), client, address)
+        }
+        let query = FormEncoder.encode(asked.map { ($0.name, $0.value) })
+        return try await answer(
+            AuthorizeRequest(asked), request, query: String(decoding: query, as: UTF8.self),
+            ticket: field(Self.ticketName))
+    }
+
+    /// - Parameter query: with which the request is made again.
+    private func answer(
+        _ asked: AuthorizeRequest, _ request: ServerRequest, query: String, ticket: String? = nil
+    ) async throws(Failure) -> ServerResponse {
         let (client, address) = try await asking(asked)
         let valid: ValidatedAuthorizeRequest
         do {
@@ -43,7 +69,9 @@ extension WebRoutes {
             return answer(error.providerError, client, address)
         }
         let signedIn = try await signedIn(request)
-        switch try await provider.authorize(valid, signedIn: signedIn, isCancelled: asked.isCancelled) {
+        switch try await provider.authorize(
+            valid, signedIn: signedIn, isCancelled: asked.isCancelled, ticket: ticket)
+        {
         case .code(let code): return answer(address.answer(code: code, issuer: configuration.publicURL.absolute))
         case .error(let error): return answer(error, client, address)
         case .signIn(let query):
@@ -52,18 +80,36 @@ extension WebRoutes {
             return show(
                 request, RequestedReturn(text: target.location, target: target), signedIn,
                 notice: .program(client.name, receives: received))
+        case .ask(let query, let ticket, let signedIn):
+            return try await ask(request, valid, address, query, ticket, signedIn.user)
         case .notAllowed(let error):
-            let target = targets.validate(
-                configuration.publicURL.path(Self.authorizePath) + "?" + (request.query ?? ""))
+            let target = targets.validate(configuration.publicURL.path(Self.authorizePath) + "?" + query)
             throw Failure(
                 .openIDNotAllowed, "client \(client.id)",
                 visit: FailedVisit {
                     $0.returnTo = target
                     $0.person = signedIn?.user
                     $0.program = client
-                    $0.declined = declined(error, address, request)
+                    $0.declined = declined(error, address, query)
                 })
         }
+    }
+
+    /// The page on which the person allows it, or does not.
+    private func ask(
+        _ request: ServerRequest, _ valid: ValidatedAuthorizeRequest, _ address: AnswerAddress, _ query: String,
+        _ ticket: String, _ user: User
+    ) async throws(Failure) -> ServerResponse {
+        let locale = responses.locale(of: request)
+        let fields = try Self.parameters(Array(query.utf8)) + [FormField(name: Self.ticketName, value: ticket)]
+        let page = responses.pages.render(
+            "consent", locale: locale,
+            .consent(
+                to: valid.client.name, address.program ?? .loopback, scopes: valid.scopes, of: user, fields: fields,
+                target: query.utf8.count > Self.longestSwitch ? nil : try await target(query)?.location,
+                strings: responses.pages.strings(locale)))
+        return responses.page(page, locale: locale, policy: responses.policy.onward, referrer: .sameOrigin)
+            .keepingOpener()
     }
 
     /// Who asks, and where answers may go.
@@ -127,12 +173,11 @@ extension WebRoutes {
     }
 
     /// For a link: an answer that is to be posted is made when it is followed.
-    private func declined(_ error: ProviderError, _ address: AnswerAddress, _ request: ServerRequest) -> String {
+    private func declined(_ error: ProviderError, _ address: AnswerAddress, _ query: String) -> String {
         switch address.answer(error, issuer: configuration.publicURL.absolute) {
         case .redirect(let location): location
         case .post:
-            configuration.publicURL.path(Self.authorizePath) + "?" + (request.query.map { "\($0)&" } ?? "")
-                + "error=user_cancelled_authorize"
+            configuration.publicURL.path(Self.authorizePath) + "?\(query)&error=user_cancelled_authorize"
         }
     }
 }

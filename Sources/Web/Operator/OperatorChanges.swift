@@ -11,12 +11,19 @@ extension OperatorPages {
     /// What a change is about, for its page.
     struct Target: Sendable {
         var name: String
+        /// Which loses access.
+        var application = ""
+        var count = 1
         var fields: [OperatorForm.Field] = []
     }
 
     func changePage(_ visit: OperatorVisit) async throws(Failure) -> ServerResponse {
         let action = try Self.action(try parameter("action", visit))
-        return try await ask(visit, action, try parameter("target", visit) ?? "", filled: nil)
+        let back = try parameter("back", visit).flatMap(OperatorAction.back)
+        let target = try self.target(visit) ?? ""
+        // No row was ticked.
+        if target.isEmpty, let back, action.takesSeveral { return responses.redirect(to: visit.link(back)) }
+        return try await ask(visit, action, target, back: back, filled: nil)
     }
 
     private static func action(_ name: String?) throws(Failure) -> OperatorAction {
@@ -27,24 +34,28 @@ extension OperatorPages {
     }
 
     func postChange(_ visit: OperatorVisit) async throws(Failure) -> ServerResponse {
-        let form = try form(visit, ["action", "target"] + Self.fields)
+        let form = try form(visit, ["action", "target", "back"] + Self.fields)
         let action = try Self.action(form["action"])
         let target = form["target"] ?? ""
-        guard visit.isFresh else { return try await ask(visit, action, target, filled: form) }
+        let back = form["back"].flatMap(OperatorAction.back)
+        guard visit.isFresh else { return try await ask(visit, action, target, back: back, filled: form) }
         switch try await perform(action, target, form, visit) {
-        case .done(let path): return responses.redirect(to: visit.link(path, [("done", action.rawValue)]))
+        case .done(let path, let refused):
+            let next = action.leadsBack ? back ?? path : path
+            let query = [("done", action.rawValue), ("refused", refused > 0 ? String(refused) : nil)]
+            return responses.redirect(to: visit.link(next, query))
         case .shown(let section):
             let page = OperatorPage(tab: action.tab, title: visit.texts["actions.\(action)"], sections: [section])
             return self.page(page, visit)
         case .refused(let problem, let detail):
             let text = [visit.texts["problems.\(problem)"], detail].compactMap(\.self).joined(separator: " ")
-            return try await ask(visit, action, target, filled: form, problem: text)
+            return try await ask(visit, action, target, back: back, filled: form, problem: text)
         }
     }
 
     /// The page that asks, with what was entered before; for an old sign-in, the one that asks for a new one first.
     private func ask(
-        _ visit: OperatorVisit, _ action: OperatorAction, _ target: String, filled: [String: String]?,
+        _ visit: OperatorVisit, _ action: OperatorAction, _ target: String, back: String?, filled: [String: String]?,
         problem: String? = nil
     ) async throws(Failure) -> ServerResponse {
         let texts = visit.texts
@@ -56,15 +67,18 @@ extension OperatorPages {
             }
         }
         let (path, title) = ("/operator/change", texts["actions.\(action)"])
-        var section = OperatorSection(heading: title, note: texts.text("what.\(action)", ["name": known.name]))
-        let cancel = visit.link(named: "cancel", to: action.tab.path)
+        let what = known.count > 1 ? "\(action)Several" : "\(action)"
+        let values = ["name": known.name, "application": known.application, "count": String(known.count)]
+        var section = OperatorSection(heading: title, note: texts.text("what.\(what)", values))
+        let cancel = visit.link(named: "cancel", to: back ?? action.tab.path)
+        let origin = back.map { [("back", $0)] } ?? []
         if visit.isFresh {
             section.form = OperatorForm(
-                link: visit.link(path), hidden: [("action", action.rawValue), ("target", target)],
-                fields: known.fields, button: title, isDanger: action.isDanger)
+                link: visit.link(path), hidden: [("action", action.rawValue), ("target", target)] + origin,
+                fields: known.fields, button: action.isEdit ? texts["save"] : title, isDanger: action.isDanger)
             section.links = [cancel]
         } else {
-            let here = visit.link(path, [("action", action.rawValue), ("target", target)])
+            let here = visit.link(path, [("action", action.rawValue), ("target", target)] + origin)
             section.links = [visit.link(named: "signInAgain", to: "/login/apple", [("return_to", here)]), cancel]
         }
         var sections = [section]
@@ -86,13 +100,28 @@ extension OperatorPages {
     ) async throws(Failure) -> Target? {
         switch action {
         case .approve, .enable, .disable, .groups, .endSessions, .deleteUser:
-            guard let id = UserID(parsing: target), let user = try await database.user(id) else { return nil }
+            let ids = OperatorAction.targets(target).compactMap { UserID(parsing: $0) }
+            let known = try await database.users(Set(ids))
+            let users = ids.compactMap { known[$0] }
+            guard let user = users.first, users.count == 1 || action.takesSeveral else { return nil }
+            guard action == .groups else {
+                let names = users.map { PersonText.accountName(of: $0) ?? $0.id.rawValue }
+                return Target(name: names.joined(separator: ", "), count: names.count)
+            }
             let groups = OperatorForm.Field(
                 kind: .line, name: "groups", label: visit.texts["columns.groups"],
-                value: user.groups.joined(separator: ", "), hint: visit.texts["groupsHint"])
-            return Target(
-                name: PersonText.accountName(of: user) ?? id.rawValue, fields: action == .groups ? [groups] : [])
-        case .endSession: return SessionID(parsing: target).map { Target(name: $0.rawValue) }
+                value: user.groups.joined(separator: ", "), hint: visit.texts["groupsHint"],
+                // Apple alone says who is in an organization.
+                suggestions: try await groupSuggestions().filter { !$0.utf8.starts(with: UserLimits.organization.utf8) }
+            )
+            return Target(name: PersonText.accountName(of: user) ?? user.id.rawValue, fields: [groups])
+        case .endSession:
+            let names = try await sessions(in: target, visit).map { Self.name(of: $0, visit.texts) }
+            return names.isEmpty ? nil : Target(name: names.joined(separator: ", "), count: names.count)
+        case .endAccess:
+            guard let (id, client) = Self.access(target), let user = try await database.user(id) else { return nil }
+            let name = try await database.openIDClient(client)?.name ?? client.rawValue
+            return Target(name: PersonText.accountName(of: user) ?? id.rawValue, application: name)
         case .replay, .retryEvent, .retryEndpoint, .retryAll, .testEndpoint:
             return try await queueTarget(of: action, target)
         case .createKey, .revokeKey: return try await keyTarget(of: action, target, visit)
@@ -105,19 +134,50 @@ extension OperatorPages {
         _ action: OperatorAction, _ target: String, _ form: [String: String], _ visit: OperatorVisit
     ) async throws(Failure) -> OperatorOutcome {
         switch action {
-        case .approve: try await change(target, UserPatch(state: .active), from: .pending, visit)
+        case .approve:
+            try await each(target) { id throws(Failure) in
+                try await change(id, UserPatch(state: .active), from: .pending, visit)
+            }
         case .enable: try await change(target, UserPatch(state: .active), from: .disabled, visit)
         case .disable: try await change(target, UserPatch(state: .disabled), from: .active, visit)
         case .deleteUser: try await delete(target, visit)
         case .groups: try await changeGroups(target, form["groups"] ?? "", visit)
         case .endSessions: try await endSessions(target, visit)
-        case .endSession: try await endSession(target, visit)
+        case .endSession: try await each(target) { id throws(Failure) in try await endSession(id, visit) }
+        case .endAccess: try await endAccess(target, visit)
         case .replay, .retryEvent, .retryEndpoint, .retryAll, .testEndpoint:
             try await performQueue(action, target, visit)
         case .createKey, .revokeKey: try await performKey(action, target, form, visit)
         case .addClient, .editClient, .rotateSecret, .deleteClient:
             try await performClient(action, target, form, visit)
         }
+    }
+
+    /// Several are changed one by one: what prevents one change does not prevent the others.
+    private func each(
+        _ target: String, _ change: (String) async throws(Failure) -> OperatorOutcome
+    ) async throws(Failure) -> OperatorOutcome {
+        var (done, refused, count) = (String?.none, OperatorOutcome.refused(problem: "gone"), 0)
+        for id in OperatorAction.targets(target) {
+            let outcome = try await change(id)
+            if case .done(let path, _) = outcome { done = path } else { (refused, count) = (outcome, count + 1) }
+        }
+        return done.map { .done(path: $0, refused: count) } ?? refused
+    }
+
+    /// The people that a page about this target shows.
+    func people(in target: String, _ visit: OperatorVisit) async throws(Failure) -> Set<UserID> {
+        let named = OperatorAction.targets(target).compactMap { UserID(parsing: String($0.prefix { $0 != "/" })) }
+        return Set(named + (try await sessions(in: target, visit).map(\.session.user)))
+    }
+
+    /// The sessions of a target that have not ended.
+    private func sessions(
+        in target: String, _ visit: OperatorVisit
+    ) async throws(Failure) -> [(session: Session, user: User?)] {
+        let ids = OperatorAction.targets(target).compactMap { SessionID(parsing: $0) }
+        guard !ids.isEmpty else { return [] }
+        return try await database.sessionsOfPeople(only: ids, after: nil, limit: ids.count, at: visit.now).items
     }
 
     // MARK: People
@@ -173,6 +233,23 @@ extension OperatorPages {
         return .done(path: "/operator/users/\(id.rawValue)")
     }
 
+    /// A person and an application, as in `OperatorAction.endAccess`.
+    static func target(_ user: UserID, _ client: String) -> String { "\(user)/\(client)" }
+
+    private static func access(_ target: String) -> (UserID, OpenIDClientID)? {
+        let parts = target.split(separator: "/").map(String.init)
+        guard parts.count == 2, let user = UserID(parsing: parts[0]), let client = OpenIDClientID(parsing: parts[1])
+        else { return nil }
+        return (user, client)
+    }
+
+    private func endAccess(_ target: String, _ visit: OperatorVisit) async throws(Failure) -> OperatorOutcome {
+        guard let (user, client) = Self.access(target),
+            try await database.endAccess(of: client, to: user, at: visit.now) > 0
+        else { return .refused(problem: "gone") }
+        return .done(path: "/operator/users/\(user.rawValue)")
+    }
+
     private func endSession(_ target: String, _ visit: OperatorVisit) async throws(Failure) -> OperatorOutcome {
         guard let id = SessionID(parsing: target),
             try await database.endSession(id, cause: .revokedByOperator, at: visit.now)
@@ -187,6 +264,7 @@ enum OperatorAction: String, Sendable, CaseIterable {
     case endSessions = "end-sessions"
     case deleteUser = "delete-user"
     case endSession = "end-session"
+    case endAccess = "end-access"
     case replay
     case retryEvent = "retry-event"
     case retryEndpoint = "retry-endpoint"
@@ -202,7 +280,7 @@ enum OperatorAction: String, Sendable, CaseIterable {
     /// Whose page it belongs to, and where it leads when done.
     var tab: OperatorPage.Tab {
         switch self {
-        case .approve, .enable, .disable, .groups, .endSessions, .deleteUser: .users
+        case .approve, .enable, .disable, .groups, .endSessions, .endAccess, .deleteUser: .users
         case .endSession: .sessions
         case .replay: .notifications
         case .retryEvent, .retryEndpoint, .retryAll, .testEndpoint: .webhooks
@@ -211,18 +289,65 @@ enum OperatorAction: String, Sendable, CaseIterable {
         }
     }
 
+    /// Whether the same change can be made of several at once.
+    var takesSeveral: Bool { self == .approve || self == .endSession }
+
+    /// Whether it is followed by the page that it began on. Others make something, or take away what the page is about.
+    var leadsBack: Bool {
+        switch self {
+        case .deleteUser, .deleteClient, .addClient, .createKey: false
+        default: true
+        }
+    }
+
+    /// Between several targets; in none of their ids.
+    static let separator = "."
+
+    /// Each once.
+    static func targets(_ text: String) -> [String] {
+        var found = Set<String>()
+        return text.split(separator: separator).map(String.init).filter { found.insert($0).inserted }
+    }
+
+    /// A page of ours, from a request; nil for anything else, such as a file, and for what is too long beside a page of
+    /// targets.
+    static func back(_ text: String) -> String? {
+        let parts = text.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+        let query = parts.count > 1 ? parts[1].split(separator: "&") : []
+        guard text.utf8.count <= 160, text.isVisibleASCII, let path = parts.first, isPage(path),
+            query.allSatisfy({ !$0.hasPrefix("format=") && $0.prefixMatch(of: /[a-z]+=/) != nil })
+        else { return nil }
+        return text
+    }
+
+    /// Whether it is a list, or the page of a person or an application.
+    private static func isPage(_ path: String) -> Bool {
+        if OperatorPage.Tab.allCases.contains(where: { path.isExactly($0.path) }) { return true }
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+        guard parts.count == 4, path.hasPrefix("/operator/") else { return false }
+        switch parts[2] {
+        case "users": return UserID(parsing: parts[3]) != nil
+        case "clients": return OpenIDClientID(parsing: parts[3]) != nil && !parts[3].contains("..")
+        default: return false
+        }
+    }
+
+    /// Whether its form has what there is, to be saved otherwise.
+    var isEdit: Bool { self == .groups || self == .editClient }
+
     /// Whether it takes something away.
     var isDanger: Bool {
         switch self {
-        case .disable, .endSessions, .deleteUser, .endSession, .revokeKey, .rotateSecret, .deleteClient: true
+        case .disable, .endSessions, .endAccess, .deleteUser, .endSession, .revokeKey, .rotateSecret, .deleteClient:
+            true
         default: false
         }
     }
 }
 
 enum OperatorOutcome: Sendable {
-    /// Leads to this path, which says so.
-    case done(path: String)
+    /// Leads to this path, which says so, and of several how many were refused.
+    case done(path: String, refused: Int = 0)
     /// Shown at once, and only once.
     case shown(OperatorSection)
     /// Not done. `problem` is a key below `operator.problems`; `detail` is for the person who filled in the form.

@@ -54,14 +54,17 @@ extension OperatorPages {
     func clientTarget(
         of action: OperatorAction, _ target: String, _ visit: OperatorVisit
     ) async throws(Failure) -> Target? {
-        if action == .addClient { return .init(name: "", fields: clientFields(nil, visit.texts)) }
+        if action == .addClient { return .init(name: "", fields: try await clientFields(nil, visit.texts)) }
         guard let id = OpenIDClientID(parsing: target),
             let client = try await database.openIDClient(id)
         else { return nil }
-        return .init(name: client.name, fields: action == .editClient ? clientFields(client, visit.texts) : [])
+        return .init(
+            name: client.name, fields: action == .editClient ? try await clientFields(client, visit.texts) : [])
     }
 
-    private func clientFields(_ client: OpenIDClient?, _ texts: OperatorTexts) -> [OperatorForm.Field] {
+    private func clientFields(
+        _ client: OpenIDClient?, _ texts: OperatorTexts
+    ) async throws(Failure) -> [OperatorForm.Field] {
         typealias Field = OperatorForm.Field
         func lines(_ name: String, _ values: [String]) -> Field {
             Field(
@@ -83,7 +86,8 @@ extension OperatorPages {
                 value: client?.backChannelLogoutURI ?? ""),
             Field(
                 kind: .line, name: "clientGroups", label: texts["columns.groups"],
-                value: client?.groups.joined(separator: ", ") ?? "", hint: texts["clientGroupsHint"]),
+                value: client?.groups.joined(separator: ", ") ?? "", hint: texts["clientGroupsHint"],
+                suggestions: try await groupSuggestions()),
             Field(kind: .tick, name: "pkce", label: texts["pkce"], isTicked: client?.requiresPKCE ?? false),
         ]
         let scopes = client?.scopes ?? OpenIDScope.usual
@@ -122,7 +126,7 @@ extension OperatorPages {
         switch outcome {
         case .saved(_, let secret?, _):
             return visit.shownOnce(
-                id.rawValue, [("id", id.rawValue), ("secret", secret.reveal())], back: .clients,
+                id.rawValue, [("id", .code(id.rawValue)), ("secret", .secret(secret.reveal()))], back: .clients,
                 to: "/operator/clients/\(id.rawValue)")
         case .saved: return .done(path: "/operator/clients/\(id.rawValue)")
         case .unknown, .withoutSecret: return .refused(problem: "gone")

@@ -41,11 +41,11 @@ extension OperatorPages {
         var object: String?
         var user = parts.count > 1 && parts[0] == "users" ? UserID(parsing: parts[1]) : nil
         if parts == ["change"] {
-            let isPost = visit.request.method == .post
-            let target = isPost ? try form(visit, ["target"])["target"] : try parameter("target", visit)
-            user = target.flatMap { UserID(parsing: $0) }
+            let target = visit.request.method == .post ? try form(visit, ["target"])["target"] : try self.target(visit)
+            let people = try await people(in: target ?? "", visit)
             // Without a person it is a form.
-            guard user != nil else { return }
+            guard let first = people.first else { return }
+            if people.count == 1 { user = first } else { object = "list" }
         } else if user == nil {
             // The list of people is the list.
             object = parts.first.map { $0 == "users" ? "list" : $0 } ?? "today"
@@ -67,7 +67,11 @@ extension OperatorPages {
         if SameOrigin.isOwnOrTyped(visit.request.fields), case .one(let code) = Query(visit.request).value("done"),
             let action = OperatorAction(rawValue: code)
         {
-            notice = visit.texts.text("done", ["action": visit.texts["actions.\(action)"]])
+            var refused: Int?
+            if case .one(let text) = Query(visit.request).value("refused") { refused = Int(text) }
+            notice = visit.texts.text(
+                refused == nil ? "done" : "doneExcept",
+                ["action": visit.texts["actions.\(action)"], "count": refused.map(String.init) ?? ""])
         }
         let values = page.values(
             notice: notice, person: PersonText.displayName(of: visit.user) ?? visit.user.id.rawValue,
@@ -93,9 +97,18 @@ extension OperatorPages {
 
     /// - Returns: the parameter; nil when absent or empty.
     func parameter(_ name: String, _ visit: OperatorVisit) throws(Failure) -> String? {
-        guard let text = try Query(visit.request).given(name) else { return nil }
+        guard let text = try query(visit).given(name) else { return nil }
         return try storable(text, of: name)
     }
+
+    /// The target, or those that were ticked.
+    func target(_ visit: OperatorVisit) throws(Failure) -> String? {
+        let given = try query(visit).values("target").map { text throws(Failure) in try storable(text, of: "target") }
+        return given.isEmpty ? nil : given.joined(separator: OperatorAction.separator)
+    }
+
+    /// With room for a page of ticks.
+    private func query(_ visit: OperatorVisit) -> Query { Query(visit.request, most: 64) }
 
     /// - Returns: what the form of a page of ours sent.
     func form(_ visit: OperatorVisit, _ names: [String]) throws(Failure) -> [String: String] {
@@ -129,8 +142,22 @@ struct OperatorVisit: Sendable {
         let parameters = query.compactMap { name, value in
             value.map { "\(name)=\(PercentEncoding.encodeComponent($0))" }
         }
-        let text = parameters.isEmpty ? path : "\(path)?\(parameters.joined(separator: "&"))"
+        let mark = path.utf8.contains(UInt8(ascii: "?")) ? "&" : "?"
+        let text = parameters.isEmpty ? path : path + mark + parameters.joined(separator: "&")
         return locale.link(publicURL.path(text))
+    }
+
+    /// The chosen language, for a form whose address the browser makes.
+    var language: [(name: String, value: String)] { locale.chosen.map { [("ui_locales", $0)] } ?? [] }
+
+    /// This page, for the way back from a change: its path below `publicURL` with its query, if that is short.
+    var here: String {
+        let path = publicURL.pathBelow(request.path) ?? "/operator"
+        let query = (request.query ?? "").split(separator: "&").filter {
+            !["ui_locales=", "done=", "refused="].contains(where: $0.hasPrefix)
+        }
+        let text = query.isEmpty ? path : "\(path)?\(query.joined(separator: "&"))"
+        return OperatorAction.back(text) ?? path
     }
 
     /// The same with one of our texts.
@@ -140,11 +167,11 @@ struct OperatorVisit: Sendable {
 
     /// A secret that was just made, which no page shows again.
     func shownOnce(
-        _ name: String, _ facts: [(column: String, value: String)], back tab: OperatorPage.Tab, to path: String
+        _ name: String, _ facts: [(column: String, cell: OperatorCell)], back tab: OperatorPage.Tab, to path: String
     ) -> OperatorOutcome {
         .shown(
             OperatorSection(
-                heading: name, note: texts["shownOnce"], facts: facts.map { texts.fact($0.column, .code($0.value)) },
+                heading: name, note: texts["shownOnce"], facts: facts.map { texts.fact($0.column, $0.cell) },
                 links: [link(named: "tabs.\(tab)", to: path)]))
     }
 
@@ -159,6 +186,6 @@ struct OperatorVisit: Sendable {
     }
 
     private func asking(_ action: OperatorAction, _ target: String?) -> String {
-        link("/operator/change", [("action", action.rawValue), ("target", target)])
+        link("/operator/change", [("action", action.rawValue), ("target", target), ("back", here)])
     }
 }

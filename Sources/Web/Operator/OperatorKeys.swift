@@ -40,7 +40,11 @@ extension OperatorPages {
         return .init(
             name: "",
             fields: [.init(kind: .line, name: "keyName", label: texts["columns.name"], hint: texts["keyNameHint"])]
-                + APIScope.allCases.map { .init(kind: .tick, name: "scope \($0.rawValue)", label: $0.rawValue) }
+                + APIScope.allCases.map { scope in
+                    .init(
+                        kind: .tick, name: "scope \(scope.rawValue)", label: scope.rawValue,
+                        hint: texts["scopeHints.\(scope)"])
+                }
                 + [.init(kind: .line, name: "days", label: texts["days"], hint: texts["daysHint"])])
     }
 
@@ -64,6 +68,6 @@ extension OperatorPages {
         }
         let made = try await database.createAPIKey(
             named: name, scopes: scopes, expiresAt: end, random: routes.random, at: visit.now)
-        return visit.shownOnce(name, [("key", made.token.reveal())], back: .apiKeys, to: "/operator/api-keys")
+        return visit.shownOnce(name, [("key", .secret(made.token.reveal()))], back: .apiKeys, to: "/operator/api-keys")
     }
 }

@@ -5,10 +5,12 @@ import HTTP
 struct OperatorColumn<Item: Sendable>: Sendable {
     /// Its heading is this text below `operator.columns`.
     let heading: String
+    let isOnlyInFile: Bool
     let cell: @Sendable (Item) -> OperatorCell
 
-    init(_ heading: String, _ cell: @escaping @Sendable (Item) -> OperatorCell) {
+    init(_ heading: String, isOnlyInFile: Bool = false, _ cell: @escaping @Sendable (Item) -> OperatorCell) {
         self.heading = heading
+        self.isOnlyInFile = isOnlyInFile
         self.cell = cell
     }
 
@@ -21,9 +23,30 @@ struct OperatorColumn<Item: Sendable>: Sendable {
 extension OperatorTable {
     /// - Parameter empty: shown when there are no rows.
     init<Item>(_ columns: [OperatorColumn<Item>], _ rows: some Sequence<Item>, _ texts: OperatorTexts, empty: String) {
+        let columns = columns.filter { !$0.isOnlyInFile }
         self.init(
             columns: columns.map { texts["columns.\($0.heading)"] },
             rows: rows.map { row in columns.map { $0.cell(row) } }, empty: texts[empty])
+    }
+}
+
+/// Rows of a list that can be ticked, to make the same change of several.
+struct OperatorTicks<Item: Sendable>: Sendable {
+    let action: OperatorAction
+    /// The text of the button.
+    let button: String
+    /// The target of a row, and what it is called; nil for one that cannot be ticked.
+    let target: @Sendable (Item) -> (id: String, label: String)?
+
+    func column() -> OperatorColumn<Item> {
+        OperatorColumn("select") { item in target(item).map { .tick($0.id, label: $0.label) } ?? .text(nil) }
+    }
+
+    func form(_ visit: OperatorVisit) -> OperatorForm {
+        OperatorForm(
+            link: visit.link("/operator/change"), isOfTicks: true,
+            hidden: [("action", action.rawValue), ("back", visit.here)] + visit.language,
+            button: visit.texts[button], isDanger: action.isDanger)
     }
 }
 
@@ -36,6 +59,7 @@ struct OperatorList<Item: Sendable, Place: Sendable>: Sendable {
     var search: PageValue?
     var filters: [PageValue] = []
     var links: [PageValue] = []
+    var ticks: OperatorTicks<Item>?
     /// The parameters in force, which links to other pages of the list keep.
     var query: [(String, String?)] = []
     /// Reads at most `limit` rows after the place.
@@ -57,10 +81,12 @@ struct OperatorList<Item: Sendable, Place: Sendable>: Sendable {
         }
         let next = page.next.map { link("nextPage", ("after", places.text($0))) }
         let file = page.items.isEmpty ? nil : link("csv", ("format", "csv"))
+        let ticks = ticks.flatMap { ticks in page.items.contains { ticks.target($0) != nil } ? ticks : nil }
         return OperatorSection(
             heading: heading, note: note, search: search, filters: filters,
-            table: OperatorTable(columns, page.items, visit.texts, empty: "nothing"),
-            links: [next].compactMap(\.self) + links + [file].compactMap(\.self))
+            table: OperatorTable(
+                [ticks?.column()].compactMap(\.self) + columns, page.items, visit.texts, empty: "nothing"),
+            links: [next].compactMap(\.self) + links + [file].compactMap(\.self), form: ticks?.form(visit))
     }
 
     private func file(_ visit: OperatorVisit, _ pages: OperatorPages) async throws(Failure) -> ServerResponse {

@@ -4,9 +4,9 @@ import Coding
 /// What one of the operator's pages shows: a heading and sections, all in one template.
 struct OperatorPage: Sendable {
     enum Tab: String, Sendable, CaseIterable {
-        case today, users, sessions, clients, webhooks, notifications
+        case today, users, groups, sessions, clients, webhooks, notifications
         case apiKeys = "api-keys"
-        case audit
+        case audit, server
 
         /// Below `publicURL`.
         var path: String { self == .today ? "/operator" : "/operator/\(rawValue)" }
@@ -57,8 +57,18 @@ struct OperatorTexts: Sendable {
 
 typealias OperatorFact = (label: String, cells: [OperatorCell])
 
+/// A number or a word that leads to more.
+typealias OperatorFigure = (label: String, value: String, link: String, tone: OperatorTone?)
+
+/// How something looks, as `bramley doctor` has it: green, amber or red.
+package enum OperatorTone: Sendable {
+    case good, unsure, wrong
+}
+
 /// One card of a page. What it does not have is not shown.
 struct OperatorSection: Sendable {
+    /// Where a link leads to it; nil for a number.
+    var id: String?
     var heading: String
     var note: String?
     var isWarning = false
@@ -66,6 +76,7 @@ struct OperatorSection: Sendable {
     var chart: PageValue?
     var search: PageValue?
     var filters: [PageValue] = []
+    var figures: [OperatorFigure] = []
     var facts: [OperatorFact] = []
     var table: OperatorTable?
     var links: [PageValue] = []
@@ -74,11 +85,23 @@ struct OperatorSection: Sendable {
     /// - Parameter title: of the page; the same as a heading is not shown twice.
     func values(_ index: Int, title: String) -> PageValue {
         [
-            "id": .text("section-\(index)"), "heading": .text(heading),
+            "id": .text(id ?? "section-\(index)"), "heading": .text(heading),
             "isTitle": .flag(heading == title), "note": .optional(note),
             "isWarning": .flag(isWarning), "chart": chart ?? false, "search": search ?? false,
             "hasFilters": .flag(!filters.isEmpty), "filters": .list(filters), "hasFacts": .flag(!facts.isEmpty),
-            "facts": .list(facts.map { ["label": .text($0.label), "cells": .list($0.cells.map { $0.values("") })] }),
+            "hasFigures": .flag(!figures.isEmpty),
+            "figures": .list(
+                figures.map { figure in
+                    [
+                        "label": .text(figure.label), "value": .text(figure.value), "link": .text(figure.link),
+                        "isGood": .flag(figure.tone == .good), "isUnsure": .flag(figure.tone == .unsure),
+                        "isWrong": .flag(figure.tone == .wrong),
+                    ]
+                }),
+            "facts": .list(
+                facts.map {
+                    ["label": .text($0.label), "cells": .list($0.cells.flatMap(\.parts).map { $0.values("") })]
+                }),
             "table": table?.values ?? false, "hasLinks": .flag(!links.isEmpty), "links": .list(links),
             "form": form?.values ?? false,
         ]
@@ -91,13 +114,37 @@ extension PageValue {
         ["text": .text(text), "link": .text(link), "isDanger": .flag(isDanger), "isCurrent": .flag(isCurrent)]
     }
 
-    /// - Parameter hidden: sent with it: the filters in force.
+    /// - Parameters:
+    ///   - hidden: sent with it: the filters in force.
+    ///   - choices: of which one each is sent with it.
+    ///   - dates: the days between which something was.
     static func search(
-        _ label: String, button: String, to link: String, _ value: String, hidden: [(name: String, value: String)] = []
+        _ label: String, button: String, to link: String, _ value: String, hidden: [(name: String, value: String)] = [],
+        choices: [PageValue] = [], dates: [(name: String, label: String, value: String)] = []
     ) -> PageValue {
         [
             "label": .text(label), "button": .text(button), "link": .text(link), "value": .text(value),
-            "hidden": .hidden(hidden),
+            "hidden": .hidden(hidden), "choices": .list(choices),
+            "dates": .list(dates.map { ["name": .text($0.name), "label": .text($0.label), "value": .text($0.value)] }),
+        ]
+    }
+
+    typealias Options = [(value: String, text: String)]
+
+    /// - Parameter groups: further options, under headings.
+    static func choice(
+        _ name: String, _ label: String, _ options: Options, groups: [(label: String, options: Options)] = [],
+        chosen: String
+    ) -> PageValue {
+        func list(_ options: Options) -> PageValue {
+            .list(
+                options.map { value, text in
+                    ["value": .text(value), "text": .text(text), "isChosen": .flag(value.isExactly(chosen))]
+                })
+        }
+        return [
+            "name": .text(name), "label": .text(label), "options": list(options),
+            "groups": .list(groups.map { ["label": .text($0.label), "options": list($0.options)] }),
         ]
     }
 
@@ -111,28 +158,48 @@ enum OperatorCell: Sendable {
     case text(String?)
     /// Identifiers, which people copy.
     case code(String)
+    /// A code that is shown once, with a button that copies it.
+    case secret(String)
     case link(String, String)
     case moment(Timestamp?)
     case tag(String, isGood: Bool)
+    case tone(String, OperatorTone)
+    /// A box that selects the row for the form below the table; what a screen reader calls it.
+    case tick(String, label: String)
     /// A link that changes something, by way of a page that asks.
     case action(String, String)
+    /// Several of these, side by side.
+    case several([OperatorCell])
+
+    /// One by one; never empty.
+    var parts: [OperatorCell] {
+        guard case .several(let cells) = self else { return [self] }
+        return cells.isEmpty ? [.text(nil)] : cells
+    }
 
     /// - Parameter label: the column's heading.
     func values(_ label: String) -> PageValue {
         var (text, link, moment) = (String?.none, String?.none, PageValue.flag(false))
-        var (isCode, isTag, isGood, isAction) = (false, false, false, false)
+        var (isCode, isTag, isGood, isWrong, isAction, isSecret) = (false, false, false, false, false, false)
+        var tick = PageValue.flag(false)
         switch self {
         case .text(let value): text = value
         case .code(let value): (text, isCode) = (value, true)
+        case .secret(let value): (text, isCode, isSecret) = (value, true, true)
         case .link(let value, let address): (text, link) = (value, address)
         case .moment(let value): moment = value.map(PageValue.moment) ?? false
         case .tag(let value, let good): (text, isTag, isGood) = (value, true, good)
+        case .tone(let value, let tone):
+            (text, isTag, isGood, isWrong) = (value, true, tone == .good, tone == .wrong)
+        case .tick(let value, let label): tick = ["value": .text(value), "label": .text(label)]
         case .action(let value, let address): (text, link, isAction) = (value, address, true)
+        case .several: break
         }
         return [
             "label": .text(label), "text": .optional(text), "link": .optional(link), "moment": moment,
-            "isEmpty": .flag((text ?? "").isEmpty && !moment.isShown),
-            "isCode": .flag(isCode), "isTag": .flag(isTag), "isGood": .flag(isGood), "isAction": .flag(isAction),
+            "isEmpty": .flag((text ?? "").isEmpty && !moment.isShown && !tick.isShown), "tick": tick,
+            "isCode": .flag(isCode), "isTag": .flag(isTag), "isGood": .flag(isGood), "isWrong": .flag(isWrong),
+            "isAction": .flag(isAction), "isSecret": .flag(isSecret),
         ]
     }
 
@@ -140,9 +207,10 @@ enum OperatorCell: Sendable {
     var plain: String? {
         switch self {
         case .text(let text): text ?? ""
-        case .code(let text), .link(let text, _), .tag(let text, _): text
+        case .code(let text), .secret(let text), .link(let text, _), .tag(let text, _), .tone(let text, _): text
         case .moment(let moment): moment?.rfc3339 ?? ""
-        case .action: nil
+        case .action, .tick: nil
+        case .several(let cells): cells.compactMap(\.plain).joined(separator: " ")
         }
     }
 }
@@ -158,14 +226,19 @@ struct OperatorTable: Sendable {
             "columns": .list(columns.map { ["text": .text($0)] }), "hasRows": .flag(!rows.isEmpty),
             "rows": .list(
                 rows.map { row in
-                    ["cells": .list(zip(row, columns).map { $0.values($1) })]
+                    [
+                        "cells": .list(
+                            zip(row, columns).map { cell, label in
+                                ["label": .text(label), "parts": .list(cell.parts.map { $0.values(label) })]
+                            })
+                    ]
                 }),
             "empty": .text(empty),
         ]
     }
 }
 
-/// A form that changes something. It posts to `/operator/change`.
+/// A form that changes something. It posts to `/operator/change`; that of ticked rows asks there.
 struct OperatorForm: Sendable {
     struct Field: Sendable {
         enum Kind: Sendable {
@@ -181,9 +254,12 @@ struct OperatorForm: Sendable {
         var value = ""
         var isTicked = false
         var hint: String?
+        /// What a line may hold; a browser offers it while one types.
+        var suggestions: [String] = []
     }
 
     var link: String
+    var isOfTicks = false
     var hidden: [(name: String, value: String)]
     var fields: [Field] = []
     var button: String
@@ -191,7 +267,8 @@ struct OperatorForm: Sendable {
 
     var values: PageValue {
         [
-            "link": .text(link), "hidden": .hidden(hidden), "button": .text(button), "isDanger": .flag(isDanger),
+            "link": .text(link), "isOfTicks": .flag(isOfTicks), "hidden": .hidden(hidden), "button": .text(button),
+            "isDanger": .flag(isDanger),
             "fields": .list(
                 fields.map { field in
                     [
@@ -199,6 +276,8 @@ struct OperatorForm: Sendable {
                         "isLine": .flag(field.kind == .line), "isLines": .flag(field.kind == .lines),
                         "isTick": .flag(field.kind == .tick), "isTicked": .flag(field.isTicked),
                         "hint": .optional(field.hint),
+                        "list": .optional(field.suggestions.isEmpty ? nil : "list-\(field.name)"),
+                        "options": .list(field.suggestions.map { ["value": .text($0)] }),
                     ]
                 }),
         ]

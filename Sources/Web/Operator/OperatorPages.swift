@@ -47,6 +47,8 @@ extension WebRoutes {
             RouteEntry(.get, "/operator/users", pages.admitting(pages.people)),
             RouteEntry(.get, "/operator/users/{id}", page(pages.person)),
             RouteEntry(.get, "/operator/users/{id}/export", page(pages.personExport)),
+            RouteEntry(.get, "/operator/groups", pages.admitting(pages.groupList)),
+            RouteEntry(.get, "/operator/server", pages.admitting(pages.server)),
             RouteEntry(.get, "/operator/sessions", pages.admitting(pages.sessions)),
             RouteEntry(.get, "/operator/webhooks", pages.admitting(pages.webhooks)),
             RouteEntry(.get, "/operator/notifications", pages.admitting(pages.notifications)),

@@ -1,34 +1,63 @@
 import Accounts
+import Coding
 import HTTP
 
 /// `/operator/users`: people, found and listed.
 extension OperatorPages {
+    private typealias Row = (user: User, lastSignIn: Timestamp?)
+
     func people(_ visit: OperatorVisit) async throws(Failure) -> ServerResponse {
         let texts = visit.texts
         let state = try parameter("state", visit).flatMap { User.State(rawValue: $0) }
         let group = try parameter("group", visit)
         let text = try parameter("q", visit)
+        let order = try parameter("sort", visit).flatMap { UserOrder(rawValue: $0) } ?? .newest
         let counts = try await database.userCounts()
+        let sort = order == .newest ? nil : order.rawValue
         func filter(_ name: String, _ value: User.State?, _ count: Int) -> PageValue {
             .link(
                 "\(name) (\(count))",
-                to: visit.link("/operator/users", [("state", value?.rawValue), ("group", group), ("q", text)]),
+                to: visit.link(
+                    "/operator/users", [("state", value?.rawValue), ("group", group), ("sort", sort), ("q", text)]),
                 isCurrent: value == state)
         }
         let all = filter(texts["all"], nil, counts.values.reduce(0, +))
         let list = OperatorList(
             tab: .users, columns: peopleColumns(visit), places: .users,
-            note: group.map { texts.text("inGroup", ["group": $0]) },
             search: .search(
                 texts["findPerson"], button: texts["find"], to: visit.link("/operator/users"), text ?? "",
-                hidden: state.map { [("state", $0.rawValue)] } ?? []),
-            filters: [all] + User.State.allCases.map { filter(texts["states.\($0)"], $0, counts[$0] ?? 0) }
-                + (group == nil ? [] : [visit.link(named: "allGroups", to: "/operator/users")]),
-            query: [("state", state?.rawValue), ("group", group), ("q", text)]
+                hidden: (state.map { [("state", $0.rawValue)] } ?? []) + visit.language,
+                // A search by name has an order of its own.
+                choices: try await groupChoice(group, texts) + (text == nil ? [orderChoice(order, texts)] : [])),
+            filters: [all] + User.State.allCases.map { filter(texts["states.\($0)"], $0, counts[$0] ?? 0) },
+            ticks: OperatorTicks(action: .approve, button: "approveSelected") { row in
+                row.user.state == .pending
+                    ? (row.user.id.rawValue, PersonText.accountName(of: row.user) ?? row.user.id.rawValue) : nil
+            },
+            query: [("state", state?.rawValue), ("group", group), ("sort", sort), ("q", text)]
         ) { (place, limit) async throws(Failure) in
-            try await find(text, UserFilter(state: state, group: group), after: place, limit: limit)
+            let filter = UserFilter(state: state, group: group, order: order)
+            let page = try await find(text, filter, after: place, limit: limit)
+            let signIns = try await database.lastSignIns(of: Set(page.items.map(\.id)))
+            return Page(items: page.items.map { ($0, signIns[$0.id]) }, next: page.next)
         }
         return try await list.answer(visit, self)
+    }
+
+    /// Nothing to choose from where nobody is in a group.
+    private func groupChoice(_ group: String?, _ texts: OperatorTexts) async throws(Failure) -> [PageValue] {
+        var names = try await database.groupNames(limit: 200)
+        if let group, !names.contains(where: group.isExactly) { names.append(group) }
+        guard !names.isEmpty else { return [] }
+        return [
+            .choice("group", texts["group"], [("", texts["allGroups"])] + names.map { ($0, $0) }, chosen: group ?? "")
+        ]
+    }
+
+    private func orderChoice(_ order: UserOrder, _ texts: OperatorTexts) -> PageValue {
+        .choice(
+            "sort", texts["sort"], UserOrder.allCases.map { ($0.rawValue, texts["orders.\($0)"]) },
+            chosen: order.rawValue)
     }
 
     /// By id, external ID, Apple subject or address; otherwise by name.
@@ -46,12 +75,13 @@ extension OperatorPages {
         return try await database.users(filter, after: cursor, limit: limit)
     }
 
-    private func peopleColumns(_ visit: OperatorVisit) -> [OperatorColumn<User>] {
+    private func peopleColumns(_ visit: OperatorVisit) -> [OperatorColumn<Row>] {
         [
-            .init("name") { person($0, $0.id, visit) }, .init("email") { .text($0.email?.address) },
-            .init("state") { Self.state($0.state, visit.texts) },
-            .init("groups") { .text($0.groups.joined(separator: ", ")) }, .init("since") { .moment($0.createdAt) },
-            .init("id") { .code($0.id.rawValue) },
+            .init("name") { person($0.user, $0.user.id, visit) }, .init("email") { .text($0.user.email?.address) },
+            .init("state") { Self.state($0.user.state, visit.texts) },
+            .init("groups") { .text($0.user.groups.joined(separator: ", ")) },
+            .init("since") { .moment($0.user.createdAt) }, .init("lastSignIn") { .moment($0.lastSignIn) },
+            .init("id", isOnlyInFile: true) { .code($0.user.id.rawValue) },
         ]
     }
 
@@ -67,25 +97,40 @@ extension OperatorPages {
     }
 }
 
-/// `/operator/sessions`: everybody who is signed in, or where one person is.
+/// `/operator/sessions`: everybody who is signed in, or where those are who were searched for.
 extension OperatorPages {
+    /// People found whose sessions are listed.
+    private static let searched = 50
+
     func sessions(_ visit: OperatorVisit) async throws(Failure) -> ServerResponse {
         let texts = visit.texts
         let text = try parameter("q", visit)
-        let user = text.flatMap { UserID(parsing: $0) }
+        var found: UserPage?
+        if let text { found = try await find(text, UserFilter(order: .newest), after: nil, limit: Self.searched) }
+        let people = found?.items.map(\.id)
         let list = OperatorList(
             tab: .sessions,
             columns: [.init("name") { person($0.user, $0.session.user, visit) }]
                 + Self.sessionColumns(visit) { (row: (session: Session, user: User?)) in row.session },
             places: .sessions,
-            search: .search(texts["auditOf"], button: texts["find"], to: visit.link("/operator/sessions"), text ?? ""),
+            note: found?.next.map { _ in texts.text("firstPeople", ["count": String(people?.count ?? 0)]) },
+            search: .search(
+                texts["findPerson"], button: texts["find"], to: visit.link("/operator/sessions"), text ?? "",
+                hidden: visit.language),
+            ticks: OperatorTicks(action: .endSession, button: "endSelected") { row in
+                (row.session.id.rawValue, Self.name(of: row, texts))
+            },
             query: [("q", text)]
         ) { (place, limit) async throws(Failure) in
-            // What is not an id belongs to nobody.
-            if text != nil, user == nil { return Page() }
-            return try await database.sessionsOfPeople(of: user, after: place, limit: limit, at: visit.now)
+            try await database.sessionsOfPeople(of: people, after: place, limit: limit, at: visit.now)
         }
         return try await list.answer(visit, self)
+    }
+
+    /// Whose it is, and where.
+    static func name(of row: (session: Session, user: User?), _ texts: OperatorTexts) -> String {
+        let name = row.user.flatMap(PersonText.displayName) ?? row.session.user.rawValue
+        return "\(name): \(DeviceDescription.text(of: row.session, strings: texts.strings))"
     }
 
     static func sessionColumns<Item>(

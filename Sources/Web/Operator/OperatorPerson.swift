@@ -16,7 +16,8 @@ extension OperatorPages {
             notifications(record, visit), events(record, deliveries, visit),
             OperatorSection(
                 heading: visit.texts["tabs.audit"],
-                table: OperatorTable(Self.auditColumns(visit.texts), log.items, visit.texts, empty: "nothing"),
+                table: OperatorTable(
+                    auditColumns(visit), try await lines(log.items), visit.texts, empty: "nothing"),
                 links: [visit.link(named: "showAll", to: "/operator/audit", [("q", id.rawValue)])]),
         ]
         let title = PersonText.displayName(of: user) ?? visit.texts["noName"]
@@ -64,6 +65,7 @@ extension OperatorPages {
                 texts.fact("id", .code(user.id.rawValue)), texts.fact("externalID", .text(user.externalID)),
                 texts.fact("since", .moment(user.createdAt)),
                 texts.fact("realUser", .text(user.realUserStatus.map { texts.word("realUser", $0.rawValue) })),
+                texts.fact("organization", .text(user.organizationID)),
             ],
             links: [
                 visit.change(state, id), visit.change(.groups, id), visit.change(.endSessions, id),
@@ -101,6 +103,7 @@ extension OperatorPages {
                 .init("program") { .link($0.clientID, visit.link("/operator/clients/\($0.clientID)")) },
                 .init("scopes") { .text($0.scopes.joined(separator: " ")) },
                 .init("signedIn") { .moment($0.signedInAt) }, .init("expires") { .moment($0.expiresAt) },
+                .change { visit.action(.endAccess, Self.target(record.user.id, $0.clientID)) },
             ], record.programs, all: export(of: record, visit), visit)
     }
 

@@ -78,7 +78,8 @@ extension OperatorPages {
                 .init("time") { .moment($0.letter.diedAt) }, .init("type") { .code($0.letter.entry.kind.rawValue) },
                 .init("endpoint") { .code(WebhookEndpoint.name(of: $0.letter.url)) },
                 .init("person") { person($0.user, $0.letter.entry.user, visit) },
-                .init("cause") { .text($0.letter.failure) }, .init("id") { .code($0.letter.entry.id.rawValue) },
+                .init("cause") { .text($0.letter.failure) },
+                .init("id", isOnlyInFile: true) { .code($0.letter.entry.id.rawValue) },
                 .change { visit.action(.retryEvent, $0.letter.entry.id.rawValue) },
             ], places: .deadWebhooks
         ) { (place, limit) async throws(Failure) in
@@ -97,13 +98,14 @@ extension OperatorPages {
                 return .tag(visit.texts.word("endpointStates", state.rawValue), isGood: state == .ok)
             },
             .init("waiting") { .text(String($0.backlog)) }, .init("givenUp") { .text(String($0.deadLetters)) },
-            .init("lastSuccess") { .moment($0.lastSuccessAt) }, .init("lastFailure") { .text($0.lastFailure) },
+            .init("lastSuccess") { .moment($0.lastSuccessAt) }, .init("lastFailure") { .moment($0.lastFailureAt) },
+            .init("cause") { .text($0.lastFailure) },
             .change { endpoint in
-                let isOurs = WebhookEndpoint.client(of: endpoint.url) == nil && endpoints?.target(endpoint.url) != nil
                 // A logout token is about a session: none can be sent to try.
-                let action: OperatorAction =
-                    isOurs && endpoint.state(at: visit.now) == .ok ? .testEndpoint : .retryEndpoint
-                return visit.action(action, WebhookEndpoint.name(of: endpoint.url))
+                let isOurs = WebhookEndpoint.client(of: endpoint.url) == nil && endpoints?.target(endpoint.url) != nil
+                let isStuck = endpoint.deadLetters > 0 || endpoint.state(at: visit.now) != .ok
+                let actions: [OperatorAction] = (isOurs ? [.testEndpoint] : []) + (isStuck ? [.retryEndpoint] : [])
+                return .several(actions.map { visit.action($0, WebhookEndpoint.name(of: endpoint.url)) })
             },
         ]
     }

@@ -1,18 +1,19 @@
 package import Accounts
-import Coding
+package import Coding
 import HTTP
 import Synchronization
 
 /// What the page says of this installation; the executable provides it.
 package final class OperatorConsole: Sendable {
     /// One finding of `bramley doctor`.
-    package typealias Finding = (check: String, isGood: Bool, detail: String, nextStep: String?)
+    package typealias Finding = (check: String, tone: OperatorTone, detail: String, nextStep: String?)
     /// What doctor found, and when.
-    typealias Examination = (findings: [Finding], time: Timestamp)
+    package typealias Examination = (findings: [Finding], time: Timestamp)
 
     let version: String
     /// Which engine, and where.
     let database: String
+    let settings: [OperatorSetting]
     /// Writes what this server has counted since it last did.
     let report: StoreTask
     private let examine: @Sendable () async -> [Finding]
@@ -20,11 +21,12 @@ package final class OperatorConsole: Sendable {
 
     /// - Parameter examine: examines everything, as `bramley doctor` does.
     package init(
-        version: String, database: String, examine: @escaping @Sendable () async -> [Finding],
-        report: @escaping StoreTask
+        version: String, database: String, settings: [OperatorSetting] = [],
+        examine: @escaping @Sendable () async -> [Finding], report: @escaping StoreTask
     ) {
         self.version = version
         self.database = database
+        self.settings = settings
         self.examine = examine
         self.report = report
     }
@@ -35,8 +37,14 @@ package final class OperatorConsole: Sendable {
     /// Nil before the first.
     var lastExamination: Examination? { examinations.withLock { $0.last } }
 
+    /// Whether to examine unasked: once a day, and earlier what was not good.
+    package func isExaminationDue(at now: Timestamp) -> Bool {
+        guard let last = lastExamination, last.time <= now, now < last.time.adding(seconds: 86_400) else { return true }
+        return last.findings.contains { $0.tone != .good }
+    }
+
     /// Examines now, or returns what was found within a minute; nil while the first is under way for somebody else.
-    func examination(at now: Timestamp) async -> Examination? {
+    @discardableResult package func examination(at now: Timestamp) async -> Examination? {
         let isOurs = examinations.withLock { state in
             if let last = state.last, last.time <= now, now < last.time.adding(seconds: Self.examinationLifetime) {
                 return false
@@ -64,12 +72,52 @@ extension OperatorPages {
     func today(_ visit: OperatorVisit) async throws(Failure) -> ServerResponse {
         try await console.report()
         let counts = try await database.signIns(since: SignInChart.start(at: visit.now))
-        let sections = [
-            try await pending(visit), signIns(counts, visit), try await failures(counts, visit),
-            try await apple(visit), health(visit), try await servers(visit),
-        ]
+        let people = try await database.userCounts()
+        let failures = Self.failures(counts, people)
+        let (health, isCalm) = (
+            health(visit), console.lastExamination?.findings.allSatisfy { $0.tone == .good } ?? true
+        )
+        let sections =
+            [try await figures(people, problems: failures.reduce(0) { $0 + $1.number }, visit)]
+            + (isCalm ? [] : [health])
+            + [
+                try await pending(visit), signIns(counts, visit), self.failures(failures, visit),
+                try await apple(visit),
+            ] + (isCalm ? [health] : [])
         let page = OperatorPage(tab: .today, title: visit.texts["tabs.today"], sections: sections)
         return self.page(page, visit)
+    }
+
+    /// The row at the top: each number leads to what it counts.
+    private func figures(
+        _ people: [User.State: Int], problems: Int, _ visit: OperatorVisit
+    ) async throws(Failure) -> OperatorSection {
+        let texts = visit.texts
+        let waiting = people[.pending] ?? 0
+        let findings = console.lastExamination?.findings
+        let worst: OperatorTone? = findings.map { findings in
+            findings.contains { $0.tone == .wrong }
+                ? .wrong : findings.contains { $0.tone == .unsure } ? .unsure : .good
+        }
+        return OperatorSection(
+            heading: texts["tabs.today"],
+            figures: [
+                (
+                    texts["doctor"], worst.map { texts["tones.\($0)"] } ?? "…", visit.link("/operator/doctor"), worst
+                ),
+                (
+                    texts["tabs.users"], String(people.values.reduce(0, +)), visit.link("/operator/users"), nil
+                ),
+                (
+                    texts["figures.signedIn"], String(try await database.signedInCount()),
+                    visit.link("/operator/sessions"), nil
+                ),
+                (
+                    texts["figures.waiting"], String(waiting), visit.link("/operator/users", [("state", "pending")]),
+                    nil
+                ),
+                (texts["figures.problems"], String(problems), "#failures", nil),
+            ])
     }
 
     /// `/operator/doctor`: examines now, or shows what was examined within a minute.
@@ -86,7 +134,7 @@ extension OperatorPages {
     private func findingColumns(_ texts: OperatorTexts) -> [OperatorColumn<OperatorConsole.Finding>] {
         [
             .init("check") { .code($0.check) },
-            .init("state") { .tag(texts[$0.isGood ? "good" : "toDo"], isGood: $0.isGood) },
+            .init("state") { .tone(texts["tones.\($0.tone)"], $0.tone) },
             .init("detail") { .text($0.detail) }, .init("next") { .text($0.nextStep) },
         ]
     }
@@ -110,36 +158,36 @@ extension OperatorPages {
         return OperatorSection(heading: heading, chart: chart.markup(label: heading, texts: visit.texts))
     }
 
-    /// What did not work, the most frequent first, in the words of the visitor's page, and what an operator can do.
-    private func failures(_ counts: [SignInCount], _ visit: OperatorVisit) async throws(Failure) -> OperatorSection {
-        let texts = visit.texts
+    typealias Problem = (reason: String, number: Int)
+
+    /// Why sign-ins did not work, the most frequent first; not those that the visitor cancelled. Those who were refused
+    /// for their state and have left it are no longer trouble: at most as many count as are in it now.
+    static func failures(_ counts: [SignInCount], _ people: [User.State: Int]) -> [Problem] {
         var numbers: [String: Int] = [:]
-        for count in counts where !count.reason.isEmpty { numbers[count.reason, default: 0] += count.number }
-        for (reason, number) in try await outdated(numbers) { numbers[reason] = number }
-        let ordered = numbers.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
-        return OperatorSection(
-            heading: texts["failures"],
-            table: OperatorTable(
-                [
-                    .init("number") { .text(String($0.value)) }, .init("reason") { .code($0.key) },
-                    .init("meaning") {
-                        let key = "errors.\($0.key).title"
-                        return .text(texts.strings.has(key) ? texts.strings[key] : texts.word("reasons", $0.key))
-                    },
-                    .init("next") { .text(texts.has("steps.\($0.key)") ? texts["steps.\($0.key)"] : texts["noStep"]) },
-                ], ordered, texts, empty: "noFailures"))
+        for count in counts where !count.reason.isEmpty && !count.isCancelled {
+            numbers[count.reason, default: 0] += count.number
+        }
+        for (reason, state) in [(ReasonCode.userPending, User.State.pending), (.userDisabled, .disabled)] {
+            numbers[reason.rawValue] = numbers[reason.rawValue].map { min($0, people[state] ?? 0) }
+        }
+        return numbers.filter { $0.value > 0 }.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
+            .map { ($0.key, $0.value) }
     }
 
-    /// Those who were refused for their state and have left it are no longer trouble: at most as many count as are in
-    /// it. Nil for a reason that nobody meets any more.
-    private func outdated(_ numbers: [String: Int]) async throws(Failure) -> [(String, Int?)] {
-        let states: [(ReasonCode, User.State)] = [(.userPending, .pending), (.userDisabled, .disabled)]
-        guard states.contains(where: { numbers[$0.0.rawValue] != nil }) else { return [] }
-        let now = try await database.userCounts()
-        return states.map { reason, state in
-            let number = min(numbers[reason.rawValue] ?? 0, now[state] ?? 0)
-            return (reason.rawValue, number > 0 ? number : nil)
-        }
+    /// With what an operator can do.
+    private func failures(_ problems: [Problem], _ visit: OperatorVisit) -> OperatorSection {
+        let texts = visit.texts
+        return OperatorSection(
+            id: "failures", heading: texts["failures"],
+            table: OperatorTable(
+                [
+                    .init("number") { .text(String($0.number)) },
+                    .init("meaning") { .text(texts.word("reasons", $0.reason)) },
+                    .init("next") {
+                        .text(texts.has("steps.\($0.reason)") ? texts["steps.\($0.reason)"] : texts["noStep"])
+                    },
+                    .init("reason") { .code($0.reason) },
+                ], problems, texts, empty: "noFailures"))
     }
 
     private func apple(_ visit: OperatorVisit) async throws(Failure) -> OperatorSection {
@@ -156,25 +204,25 @@ extension OperatorPages {
             ])
     }
 
-    /// What doctor found last; a new examination takes seconds, so it is asked for.
+    /// What doctor found last: after the start, or when somebody asked since.
     private func health(_ visit: OperatorVisit) -> OperatorSection {
         let texts = visit.texts
         let link = visit.link(named: "examine", to: "/operator/doctor")
         guard let last = console.lastExamination else {
-            return OperatorSection(heading: texts["doctor"], note: texts["notExamined"], links: [link])
+            return OperatorSection(heading: texts["doctor"], note: texts["underWay"], links: [link])
         }
-        let found = last.findings.filter { !$0.isGood }
+        let found = last.findings.filter { $0.tone != .good }
         return OperatorSection(
             heading: texts["doctor"], facts: [texts.fact("time", .moment(last.time))],
             table: OperatorTable(findingColumns(texts), found, texts, empty: "allGood"), links: [link])
     }
 
-    private func servers(_ visit: OperatorVisit) async throws(Failure) -> OperatorSection {
+    func servers(_ visit: OperatorVisit) async throws(Failure) -> OperatorSection {
         let texts = visit.texts
         let running = try await database.servers(seen: visit.now.adding(seconds: -Self.seen))
         return OperatorSection(
             heading: texts["servers"],
-            facts: [texts.fact("version", .code(console.version)), texts.fact("database", .code(console.database))],
+            facts: [texts.fact("version", .code(console.version))],
             table: OperatorTable(
                 [
                     .init("host") { .code($0.host) }, .init("version") { .code($0.version) },

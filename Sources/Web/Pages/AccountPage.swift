@@ -3,18 +3,38 @@ import Coding
 
 // The values of the pages of an account.
 extension PageValue {
-    /// The account page, with the link to the next page of sessions.
+    /// The account page, with links to the next page of sessions and, for an operator, to their page.
     static func account(
-        of user: User, sessions: AccountSessions, next: String?, notice: String?, strings: Strings
+        of user: User, sessions: AccountSessions, applications: some Collection<ConnectedApplication>, next: String?,
+        operatorPage: String? = nil, notice: String?,
+        strings: Strings
     ) -> PageValue {
         [
             "user": .person(user, strings: strings),
             "sessions": .list(sessions.items.map { .session($0, current: sessions.current, strings: strings) }),
+            "applications": .list(applications.map { .application($0, strings: strings) }),
             "account": [
+                "hasApplications": .flag(!applications.isEmpty),
                 "hasOthers": .flag(sessions.items.contains { $0.id != sessions.current }),
-                "next": .optional(next), "notice": .optional(notice),
+                "next": .optional(next), "operator": .optional(operatorPage), "notice": .optional(notice),
             ],
         ]
+    }
+
+    private static func application(_ application: ConnectedApplication, strings: Strings) -> PageValue {
+        [
+            "id": .text(application.client.rawValue), "name": .text(application.name),
+            "endLabel": .text(strings.text("account.endAccessOf", ["application": application.name])),
+            "receives": .received(application.scopes, strings: strings), "isOffline": .flag(application.isOffline),
+            "since": .moment(application.since), "lastUsedAt": .moment(application.lastUsedAt),
+        ]
+    }
+
+    /// What an application learns with these scopes, each with `text`.
+    static func received(_ scopes: [OpenIDScope], strings: Strings) -> PageValue {
+        .list(
+            scopes.filter { $0 != .openid && $0 != .offlineAccess }
+                .map { ["text": .text(strings["login.programReceives.\($0.rawValue)"])] })
     }
 
     /// The page before an account's deletion: of a fresh sign-in (`Session.recent`), or with a link to a new one
@@ -65,7 +85,7 @@ enum DeletionAtApple: String, CaseIterable, Sendable {
     case unknown
 
     init(_ deletion: UserDeletion) {
-        self = deletion.appleIsTold.map { $0 ? .told : .untold } ?? .unknown
+        self = deletion.isAppleNotified.map { $0 ? .told : .untold } ?? .unknown
     }
 }
 

@@ -41,7 +41,8 @@ extension MessagePage {
         }
         if let person = failure.visit?.person {
             let name = PersonText.accountName(of: person) ?? strings["account.someone"]
-            self.person = strings.html("logout.lead", ["name": name])
+            let isRefused = Self.page(of: failure.code) != nil
+            self.person = strings.html(isRefused ? "message.appleAccount" : "logout.lead", ["name": name])
         }
     }
 
@@ -64,6 +65,7 @@ extension MessagePage {
         switch code {
         case .userPending: "pending"
         case .userDisabled: "disabled"
+        case .signUpClosed: "closed"
         default: nil
         }
     }
@@ -123,12 +125,26 @@ extension MessagePage {
             return [otherAccount(returnTo: visit?.returnTo), Action(text: text, link: visit?.declined ?? "")]
         case .openIDClientUnknown, .openIDRedirectRefused, .notFound: return [home]
         case .crossSite, .unavailable: return [action("account", "/account")]
-        case .userPending, .userDisabled: return [otherAccount(returnTo: nil), action("signOut", "/logout")]
+        case .userPending, .userDisabled:
+            return visit == nil
+                ? [otherAccount(returnTo: nil), action("signOut", "/logout")] : [home, otherAccount(returnTo: nil)]
+        case .signUpClosed: return [home]
+        case .cancelled where visit != nil: return [again] + back(from: visit, strings, configuration)
         case .tooManyRequests: return [again]
         case .linkUnknown, .linkExpired, .linkEnded: return [visit == nil ? home : again]
         case let code where code.isOfSignIn: return [visit == nil ? home : again]
         default: return [action("signIn", "/login")]
         }
+    }
+
+    /// To the site that a visitor who cancelled came from: ours would only ask them to sign in again.
+    private static func back(
+        from visit: FailedVisit?, _ strings: Strings, _ configuration: WebConfiguration
+    ) -> [Action] {
+        let origin = visit?.returnTo.flatMap { PublicURL.origin(of: $0.location) } ?? configuration.publicURL.origin
+        let isElsewhere = origin != configuration.publicURL.origin || !configuration.publicURL.basePath.isEmpty
+        let address = configuration.site.homeURL ?? (isElsewhere ? origin + "/" : nil)
+        return address.map { [Action(text: strings["message.goBack"], link: $0)] } ?? []
     }
 
     /// The site's start page, or ours if none is configured.

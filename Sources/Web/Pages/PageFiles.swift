@@ -3,12 +3,20 @@ import Public
 
 /// The files of the pages: the embedded ones, each replaceable by the operator's own.
 struct PageFiles: Sendable {
-    private let files: [String: [UInt8]]
+    private var files: [String: [UInt8]]
     private let overrides: [String: [UInt8]]
 
     init(overrides: [String: [UInt8]]) {
         files = EmbeddedFiles.all.merging(overrides) { $1 }
         self.overrides = overrides
+    }
+
+    /// With the site's logo, and its colour at the end of the style sheet.
+    func branded(_ site: WebConfiguration.Site) -> PageFiles {
+        var branded = self
+        if let logo = site.logoFile { branded.files["assets/\(logo.name)"] = logo.bytes }
+        if let color = site.accentColor { branded.files["assets/bramley.css", default: []] += Array(color.style.utf8) }
+        return branded
     }
 
     /// The embedded file, then the operator's: for strings, where the later one replaces text by text.

@@ -28,6 +28,7 @@ enum PageSamples {
                     deletion(of: person, isFresh: true, notice: "account.done.unconfirmed", strings),
                     deletion(of: person, isFresh: false, notice: nil, strings),
                     deletion(of: person, isFresh: false, notice: "account.done.otherAccount", strings),
+                    consent(of: person, .loopback, strings), consent(of: person, .ownScheme, strings),
                     PageSample(
                         template: "logout", name: "logout (\(person.name))",
                         values: .logout(
@@ -47,6 +48,16 @@ enum PageSamples {
             + operatorPages(of: people, strings: strings)
     }
 
+    private static var applications: [ConnectedApplication] {
+        [("Grafana <b>\"4711\"</b>", OpenIDScope.allCases, true), ("Notes", [.openid], false)].map {
+            name, scopes, isOffline in
+            ConnectedApplication(
+                client: OpenIDClientID(unchecked: "sample"), name: name,
+                since: Timestamp(milliseconds: 1_700_000_000_000),
+                lastUsedAt: Timestamp(milliseconds: 1_800_000_000_000), scopes: scopes, isOffline: isOffline)
+        }
+    }
+
     /// - Parameter isAlone: whether there is only the asking session, and nothing was done.
     private static func account(of person: Person, isAlone: Bool, _ strings: Strings) -> PageSample {
         PageSample(
@@ -55,10 +66,23 @@ enum PageSamples {
                 of: person.user,
                 sessions: AccountSessions(
                     current: currentSession, items: Array(sessions(of: person.user).prefix(isAlone ? 1 : .max))),
-                next: isAlone ? nil : "/account?after=sample",
+                applications: isAlone ? [] : applications, next: isAlone ? nil : "/account?after=sample",
+                operatorPage: isAlone ? nil : "/operator",
                 notice: isAlone ? nil : strings["account.done.sessionEnded"],
                 strings: strings
             ).scripted(scriptNonce))
+    }
+
+    private static func consent(of person: Person, _ program: LocalProgram, _ strings: Strings) -> PageSample {
+        let isLong = program == .loopback
+        return PageSample(
+            template: "consent", name: "consent (\(person.name), \(program))",
+            values: .consent(
+                to: isLong ? "Grafana <b>\"4711\"</b>" : "Notes", program,
+                scopes: isLong ? OpenIDScope.allCases : [.openid], of: person.user,
+                fields: [FormField(name: "state", value: "<\"\u{5D0}\">")],
+                target: isLong ? "/oidc/authorize?a=1&b=2" : nil,
+                strings: strings))
     }
 
     /// - Parameter notice: the key of the text about a try that deleted nothing.

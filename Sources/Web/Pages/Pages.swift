@@ -22,10 +22,10 @@ package struct Pages: Sendable {
 
     /// - Throws: when a template or the strings of a configured language are missing or unreadable.
     package init(configuration: WebConfiguration) throws(PagesError) {
-        let files = PageFiles(overrides: configuration.pageOverrides)
+        let files = PageFiles(overrides: configuration.pageOverrides).branded(configuration.site)
         guard let first = configuration.locales.first else { throw .noLocale }
         choice = LanguageChoice(offered: configuration.locales)
-        assets = try AssetLinks(files: files, publicURL: configuration.publicURL)
+        assets = try AssetLinks(files: files, configuration)
         inlineStyle = try InlineStyle(files: files)
         let library = try Self.parse(files)
         self.library = library
@@ -102,7 +102,7 @@ package struct Pages: Sendable {
             ],
             "site": [
                 "name": .text(site.name), "initial": .text(site.name.prefix(1).uppercased()),
-                "logo": .optional(site.logo), "privacyURL": .optional(site.privacyURL),
+                "logo": .optional(assets.logo ?? site.logo), "privacyURL": .optional(site.privacyURL),
                 "termsURL": .optional(site.termsURL),
                 // Also for pages on another site's address.
                 "supportURL": .optional(site.supportURL.map(configuration.publicURL.absoluteLink)),
@@ -121,6 +121,8 @@ package struct Pages: Sendable {
             "login": page("/login"), "account": page("/account"), "logout": page("/logout"),
             "home": configuration.site.homeURL.map { .text($0) } ?? page("/"),
             "endSession": page("/account/sessions/revoke"), "endOthers": page("/account/sessions/revoke-all"),
+            "endAccess": page("/account/applications/end"), "decide": page("/oidc/consent"),
+            "switch": page("/logout/switch"),
             "export": .text(url.path("/account/export")), "delete": page("/account/delete"),
             "apple": .text(url.path("/login/apple")), "attempt": .text(url.path("/login/attempt")),
             "callback": .text(url.path("/apple/callback")), "session": .text(url.path("/api/v1/session")),
@@ -147,19 +149,24 @@ struct InlineStyle: Sendable {
 /// Addresses of the assets, each with a version that changes with its content.
 struct AssetLinks: Sendable {
     let values: PageValue
+    /// The link to `site.logoFile`.
+    let logo: String?
     /// Path below `/assets/` → content.
     let files: [String: [UInt8]]
 
-    init(files: PageFiles, publicURL: PublicURL) throws(PagesError) {
+    init(files: PageFiles, _ configuration: WebConfiguration) throws(PagesError) {
         var contents: [String: [UInt8]] = [:]
         for name in files.names(below: "assets") { contents[name] = try files.bytes("assets/\(name)") }
-        func link(_ name: String) throws(PagesError) -> PageValue {
-            .text(publicURL.path("/assets/\(name)?v=\(try files.version(of: "assets/\(name)"))"))
+        func address(_ name: String) throws(PagesError) -> String {
+            configuration.publicURL.path("/assets/\(name)?v=\(try files.version(of: "assets/\(name)"))")
         }
+        func link(_ name: String) throws(PagesError) -> PageValue { .text(try address(name)) }
+        logo = if let logo = configuration.site.logoFile { try address(logo.name) } else { nil }
         values = .object([
             "style": try link("bramley.css"), "icon": try link("icon.svg"), "login": try link("login.js"),
             "account": try link("account.js"), "repost": try link("repost.js"),
             "popup": try link("popup.js"), "operator": try link("operator.css"),
+            "operatorScript": try link("operator.js"),
         ])
         self.files = contents
     }

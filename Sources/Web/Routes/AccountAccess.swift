@@ -50,11 +50,12 @@ extension WebRoutes {
 enum AccountNotice: String, Sendable, CaseIterable {
     case sessionEnded = "session-ended"
     case othersEnded = "others-ended"
+    case accessEnded = "access-ended"
     case unconfirmed
     case otherAccount = "other-account"
 
     /// The notices of each page: on the other one they would be wrong.
-    static let ofAccount: [AccountNotice] = [.sessionEnded, .othersEnded]
+    static let ofAccount: [AccountNotice] = [.sessionEnded, .othersEnded, .accessEnded]
     static let ofDeletion: [AccountNotice] = [.unconfirmed, .otherAccount]
 
     /// Nil for another site's link: strangers must not choose what our page says.

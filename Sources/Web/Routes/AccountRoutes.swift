@@ -22,14 +22,20 @@ extension WebRoutes {
         let place = try Query(request).single("after").flatMap(Places.sessions.place)
         let sessions = try await AccountSessions.read(
             of: signedIn, after: place, from: reader.database, at: clock.now())
+        let applications = (try await database.applications(of: signedIn.user.id, at: clock.now()) ?? [])
+            .sorted { $0.lastUsedAt > $1.lastUsedAt }.prefix(ConnectedApplication.shown)
         let strings = responses.pages.strings(locale)
         let next = sessions.next.map { cursor in
             locale.link(configuration.publicURL.path("/account?after=\(Places.sessions.text(cursor))"))
         }
         let notice = AccountNotice(request, among: AccountNotice.ofAccount)?.text(strings)
+        let page = locale.link(configuration.publicURL.path("/operator"))
         return responses.scripted(
             "account", locale: locale,
-            .account(of: signedIn.user, sessions: sessions, next: next, notice: notice, strings: strings))
+            .account(
+                of: signedIn.user, sessions: sessions, applications: applications, next: next,
+                operatorPage: signedIn.user.isOperator(configuration.operatorGroups) ? page : nil, notice: notice,
+                strings: strings))
     }
 
     /// One button; or the confirmation that nobody is signed in, which is also where a sign-out ends.

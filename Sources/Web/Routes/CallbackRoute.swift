@@ -32,7 +32,7 @@ extension WebRoutes {
             let kept = await signIn.nameToKeep(of: callback, after: failure)
             throw failure.with(visit(callback, to: returnTo, link: link, keeping: kept))
         default:
-            return try self.answer(
+            return try await self.answer(
                 outcome, binding: callback.binding, locale: locale(of: callback, request), request: request)
         }
     }

@@ -8,11 +8,11 @@ struct Query: Sendable {
     /// Whether all that was given is included. The absence of a restricting parameter means nothing otherwise.
     let isWhole: Bool
 
-    /// More than 32 parameters, or 16 KiB of them, are ignored entirely.
-    init(_ request: ServerRequest) { self.init(Array((request.query ?? "").utf8)) }
+    /// More than `most` parameters, or 16 KiB of them, are ignored entirely.
+    init(_ request: ServerRequest, most: Int = 32) { self.init(Array((request.query ?? "").utf8), most: most) }
 
-    init(_ bytes: [UInt8]) {
-        let parsed = try? FormDecoder.parse(bytes, maximumBytes: 16_384, maximumFields: 32)
+    init(_ bytes: [UInt8], most: Int = 32) {
+        let parsed = try? FormDecoder.parse(bytes, maximumBytes: 16_384, maximumFields: most)
         fields = parsed ?? []
         isWhole = parsed != nil
     }
@@ -25,6 +25,8 @@ struct Query: Sendable {
         }
         return found
     }
+
+    func values(_ name: String) -> [String] { fields.filter { $0.name.isExactly(name) }.map(\.value) }
 
     /// The only value; nil when absent.
     func single(_ name: String) throws(Failure) -> String? {

@@ -139,6 +139,7 @@ extension WebRoutes {
             RouteEntry(.get, "/account", accountPage),
             RouteEntry(.post, "/account/sessions/revoke", body: BodyLimit.form, revokeSession),
             RouteEntry(.post, "/account/sessions/revoke-all", body: BodyLimit.form, revokeOtherSessions),
+            RouteEntry(.post, "/account/applications/end", body: BodyLimit.form, endOwnAccess),
             RouteEntry(.get, "/account/export", export),
             RouteEntry(.get, "/account/delete", deletionPage),
             RouteEntry(.post, "/account/delete", body: BodyLimit.form, postDeletion),
@@ -188,6 +189,7 @@ extension WebRoutes {
         return [
             RouteEntry(.get, "/oidc/authorize", authorize),
             RouteEntry(.post, "/oidc/authorize", body: BodyLimit.authorize, postAuthorize),
+            RouteEntry(.post, "/oidc/consent", limit: signIns, body: BodyLimit.authorize, decide),
             RouteEntry(.get, "/oidc/logout", limit: signIns, programLogout),
             RouteEntry(.post, "/oidc/logout", limit: signIns, body: BodyLimit.authorize, postProgramLogout),
         ] + called.map { $0.read(by: .client, in: .everyone) } + metadata.map { $0.read(by: .program, in: .everyone) }

@@ -8,7 +8,7 @@ import HTTPTypes
 extension WebRoutes {
     func answer(
         _ outcome: SignInOutcome, binding: BindingCookie, locale: PageLocale, request: ServerRequest
-    ) throws(Failure) -> ServerResponse {
+    ) async throws(Failure) -> ServerResponse {
         switch outcome {
         case .signedIn(let token, let session, let returnTo):
             remember(binding, session.tokenHash, returnTo)
@@ -18,9 +18,7 @@ extension WebRoutes {
         case .cancelled(let errorReturn, let returnTo):
             remember(binding, cancelled: returnTo)
             return onward(to: errorReturn.cancelled, errorReturn, locale, request)
-        case .refused(let refusal, _):
-            return responses.message(responses.closing(refusal.rawValue, locale), locale: locale, status: .forbidden)
-                .setting(forgettingName(request))
+        case .refused(let refusal, let id): return await refused(refusal, id, locale, request)
         case .linkAuthorized(let location):
             return responses.redirect(to: location).setting(forgettingName(request))
         case .asksExisting(let person): return question(person, binding: binding, locale)
@@ -48,6 +46,20 @@ extension WebRoutes {
         let page = MessagePage(
             page: "onward", strings, [MessagePage.Action(text: strings["repost.button"], link: location)])
         return responses.message(page, locale: locale, fields: [.refresh: "0; url=\(location)"]).keepingOpener()
+    }
+
+    /// Names the account: somebody with two may have chosen the wrong one.
+    private func refused(
+        _ refusal: SignInRefusal, _ id: UserID?, _ locale: PageLocale, _ request: ServerRequest
+    ) async -> ServerResponse {
+        var visit = FailedVisit {
+            $0.language = locale.chosen
+            $0.cookies = forgettingName(request)
+        }
+        if let id { visit.person = (try? await database.user(id)) ?? nil }
+        let route = configuration.publicURL.pathBelow(request.path) ?? request.path
+        let failure = Failure(refusal.code, id?.rawValue, visit: visit)
+        return responses.failure(failure, route: route, reader: .visitor, request: request)
     }
 
     /// "Already have an account?" The browser's binding stays while its person signs in to the application.
@@ -101,7 +113,7 @@ extension WebRoutes {
             let device = DeviceDescription.device(of: request)
             let outcome = try await translating(
                 await signIn.signUp(waiting: id, binding: binding, device: device), shown)
-            return try answer(outcome, binding: binding, locale: locale, request: request)
+            return try await answer(outcome, binding: binding, locale: locale, request: request)
         }
         guard let address = configuration.login.passwordURL else { throw Failure(.notFound) }
         let ticket = try await translating(await signIn.ticket(ofWaiting: id, binding: binding), shown)

@@ -71,8 +71,10 @@ final class WebRoutes: Sendable {
 
     /// `GET /assets/…`: the style sheet, scripts and icon, from memory.
     func asset(_ request: ServerRequest, _ parameters: PathParameters) throws(Failure) -> ServerResponse {
-        let response = assets.respond(to: request, path: parameters["path"] ?? "", now: clock.now().seconds)
+        let path = parameters["path"] ?? ""
+        var response = assets.respond(to: request, path: path, now: clock.now().seconds)
         guard response.status != .notFound else { throw Failure(.notFound) }
+        if path.hasSuffix(".svg") { response.fields[.contentSecurityPolicy] = ContentSecurityPolicy.picture }
         return response
     }
 }

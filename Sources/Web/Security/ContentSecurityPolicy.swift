@@ -3,6 +3,9 @@
 /// Apple's sources are the origin of `apple.scriptURL`. `form-action` includes the allowed return origins because
 /// browsers apply it to every redirect after a form.
 struct ContentSecurityPolicy: Sendable {
+    /// An SVG document, which may have its own styles and no script, even when opened by itself.
+    static let picture = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+
     /// A page without scripts.
     let plain: String
     /// For responses that are not pages: JSON, redirects, `/auth/verify`.
@@ -11,6 +14,9 @@ struct ContentSecurityPolicy: Sendable {
     let existing: String
     /// Whether visitors come by https.
     let isSecure: Bool
+    /// A page without scripts whose form leads on to wherever a client's redirect URI leads: browsers apply
+    /// `form-action` to every redirect.
+    let onward: String
     private let scriptPrefix: String
     private let scriptSuffix: String
     private let loginSuffix: String
@@ -31,6 +37,7 @@ struct ContentSecurityPolicy: Sendable {
         nothing = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
         let plainPrefix = "default-src 'none'; style-src 'self'; img-src 'self'\(logo); "
         plain = plainPrefix + common
+        onward = plainPrefix + "base-uri 'none'; frame-ancestors 'none'"
         let password = configuration.login.passwordURL.flatMap(PublicURL.origin).map { " \($0)" } ?? ""
         existing = plainPrefix + "base-uri 'none'; form-action \(forms)\(password); frame-ancestors 'none'"
         scriptPrefix = "default-src 'none'; script-src 'nonce-"

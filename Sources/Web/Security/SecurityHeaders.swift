@@ -62,6 +62,8 @@ extension HTTPField.Name {
     static let xPurpose = known("X-Purpose")
     static let xMoz = known("X-Moz")
     static let requestedWith = known("X-Requested-With")
+    /// nginx's: for how many seconds it keeps an answer, whatever Cache-Control says.
+    static let accelExpires = known("X-Accel-Expires")
     static let authRequestUser = known("X-Auth-Request-User")
     static let authRequestEmail = known("X-Auth-Request-Email")
     static let authRequestPreferredUsername = known("X-Auth-Request-Preferred-Username")

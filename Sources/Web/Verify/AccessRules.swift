@@ -30,7 +30,7 @@ package struct AccessRules: Hashable, Sendable {
         /// Only an address Apple verified counts, and its domain unless a relay's, which all who hide theirs share.
         func admits(_ person: User) -> Bool {
             if users.contains(where: { $0.isExactly(person.id.rawValue) }) { return true }
-            if groups.contains(where: { group in person.groups.contains { $0.isExactly(group) } }) { return true }
+            if groups.contains(where: { group in person.memberships.contains { $0.isExactly(group) } }) { return true }
             let address = (person.email?.forApplications ?? "").lowercased()
             guard !address.isEmpty else { return false }
             if addresses.contains(where: { $0.isExactly(address) }) { return true }
@@ -124,6 +124,15 @@ package struct AccessRules: Hashable, Sendable {
             if includes(method, index) { return .rule(index) }
         }
         return .none
+    }
+
+    /// Whether requests for different paths, or with different methods, may get different answers.
+    func tellsRequestsApart(onHost host: Span<UInt8>) -> Bool {
+        let nothing: [UInt8] = []
+        return switch verdict(host: host, method: nothing.span) {
+        case .rule, .none: false
+        case .methodUnknown, .pathUnknown: true
+        }
     }
 
     /// The same for a path that cannot be read: it has a verdict where all paths have the same.

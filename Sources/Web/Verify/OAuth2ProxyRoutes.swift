@@ -60,7 +60,7 @@ extension WebRoutes {
             writer.member("user", described.user)
             writer.member("email", described.email)
             writer.member("preferredUsername", described.preferredUsername)
-            writer.member("groups", .texts(person.groups))
+            writer.member("groups", .texts(person.memberships))
         }
     }
 

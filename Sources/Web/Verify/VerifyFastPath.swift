@@ -81,6 +81,9 @@ package final class VerifyFastPath {
         guard access != .restricted, let place = token(in: bytes, cookie) else { return false }
         let token = hasher.hash(bytes.extracting(place.range))
         let start = output.count
+        let isKept =
+            query.isCached && plain.namesHost
+            && rules?.tellsRequestsApart(onHost: bytes.extracting(plain.host.range)) != true
         let found = try? cache.lookUp(token: token, now: now, prepare: VerifyFields.kept) { kept, isTouchDue in
             // The ordinary route writes `lastSeenAt`.
             guard !kept.isEmpty, !isTouchDue else { return false }
@@ -90,6 +93,7 @@ package final class VerifyFastPath {
             } else {
                 output += plainPrefix
             }
+            if isKept { output += "X-Accel-Expires: 1\r\n".utf8 }
             append(kept, date, to: &output)
             return true
         }
@@ -110,6 +114,8 @@ package final class VerifyFastPath {
     /// The relevant fields, by their ranges.
     private struct PlainFields {
         var cookie: ByteRange?
+        /// Whether a trusted proxy sent X-Forwarded-Host.
+        var namesHost = false
         var host = ByteRange.empty
         /// Path and query.
         var target = ByteRange.empty
@@ -165,6 +171,7 @@ package final class VerifyFastPath {
             default: continue
             }
         }
+        plain.namesHost = seen & (1 << UInt64(KnownField.xForwardedHost.rawValue & 63)) != 0
         return true
     }
 

@@ -82,7 +82,7 @@ struct VerifiedUser: Hashable, Sendable {
         user = person.id.rawValue
         email = person.email?.forApplications ?? ""
         name = PercentEncoding.encodeComponent(person.name.full ?? "")
-        groups = person.groups.map(PercentEncoding.encodeComponent).joined(separator: ",")
+        groups = person.memberships.map(PercentEncoding.encodeComponent).joined(separator: ",")
     }
 
     /// The address, otherwise the id.

@@ -2,14 +2,16 @@ import Accounts
 import Coding
 import HTTP
 
-/// The query that a proxy may send to `/auth/verify`: two flags, each at most once and `true` or `false`, and
+/// The query that a proxy may send to `/auth/verify`: three flags, each at most once and `true` or `false`, and
 /// `assertion`, which may also be an audience's name (`VerifyAssertions`).
 ///
 /// A flag with another value is refused, not ignored: otherwise a visitor might get more than was intended. Parameters
 /// with other names are the proxy's affair, except `allowed_…`: those restrict whom oauth2-proxy admits, and somebody
 /// who changes its address and keeps the query expects that.
 enum VerifyQuery {
-    static let flags = ["redirect", "optional"]
+    static let flags = ["redirect", "optional", cached]
+    /// The proxy keeps an answer that holds for every path and method of the host until the clock's next second.
+    static let cached = "cached"
     private static let narrowing = "allowed_"
     /// Those of `/oauth2/auth`.
     static let demands = ["allowed_groups", "allowed_emails", "allowed_email_domains"]
@@ -41,6 +43,7 @@ enum VerifyQuery {
 struct PlainVerifyQuery {
     /// The requested audience, by its position in the configuration.
     private(set) var audience: Int?
+    private(set) var isCached = false
 
     /// With the `words(asking:)` for each audience; nil for everything that `WebRoutes.verify` must examine.
     init?(_ query: ByteRange?, _ bytes: Span<UInt8>, audiences: [[[UInt8]]]) {
@@ -54,6 +57,7 @@ struct PlainVerifyQuery {
             let bit: Int
             if let word = Self.words.firstIndex(where: { Self.equals(bytes, place, $0) }) {
                 bit = 1 << (word / 2)
+                if word == Self.cachedWord { isCached = true }
             } else if let found = audiences.firstIndex(where: { $0.contains { Self.equals(bytes, place, $0) } }) {
                 audience = found
                 bit = Self.assertionBit
@@ -84,6 +88,7 @@ struct PlainVerifyQuery {
     private static let words: [[UInt8]] =
         VerifyQuery.flags.flatMap { [Array("\($0)=true".utf8), Array("\($0)=false".utf8)] }
         + [prefix + Array("false".utf8)]
+    private static let cachedWord = words.firstIndex(of: Array("\(VerifyQuery.cached)=true".utf8))
     private static let assertionBit = 1 << VerifyQuery.flags.count
 
     private static func equals(_ bytes: Span<UInt8>, _ range: Range<Int>, _ word: [UInt8]) -> Bool {

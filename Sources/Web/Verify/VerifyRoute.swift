@@ -55,7 +55,8 @@ extension WebRoutes {
         case .active?:
             let found = try answer(signedIn, access, rule, demands, original)
             do {
-                return try await adding(to: found, signedIn, request)
+                let kept = demands.isEmpty ? keeping(found, request, original, rules) : found
+                return try await adding(to: kept, signedIn, request)
             } catch {
                 // Also while no assertion can be made.
                 guard access == .everyone, demands.isEmpty else { throw error }
@@ -80,6 +81,21 @@ extension WebRoutes {
         } catch {
             throw .originalRequest(error)
         }
+    }
+
+    /// Lets nginx keep the answer, where it asks to and every path and method of the host has the same. Not for a request
+    /// without X-Forwarded-Host: it may be a visitor's own, and a cache may not tell visitors apart.
+    private func keeping(
+        _ answer: ServerResponse, _ request: ServerRequest, _ original: OriginalRequest, _ rules: AccessRules?
+    ) -> ServerResponse {
+        guard request.isFromTrustedProxy, Query(request).isTrue(VerifyQuery.cached), let authority = original.host,
+            configuration.forwardAuth == .forwarded
+        else { return answer }
+        let host = RulePath.host(of: authority)
+        guard rules?.tellsRequestsApart(onHost: host.span) != true else { return answer }
+        var answer = answer
+        answer.fields[.accelExpires] = "1"
+        return answer
     }
 
     /// Whom the rules admit, and the deciding rule. What cannot be judged is refused: it might slip past any rule.

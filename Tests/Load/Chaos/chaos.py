@@ -57,7 +57,7 @@ class Run(Operator):
         self.counts[what] += 1
 
     def obey(self, policy: str) -> None:
-        """The operator decides anew about people whose Apple Account is gone."""
+        """The operator decides again about people whose Apple Account is gone."""
         if policy == self.policy:
             return
         self.policy = policy

@@ -107,7 +107,7 @@ class Person:
     # Signing in
 
     def signs_in(self, gives_up: bool = False) -> bool:
-        # Who began with one of the two goes on with it.
+        # Who began with one of the two continues with it.
         clients = sorted(self.unfinished) or [SERVICES_ID, SERVICES_ID, APP_ID]
         way = self.signs_in_on_the_web if self.roll.choice(clients) == SERVICES_ID else self.signs_in_from_the_app
         return way(gives_up)

@@ -23,7 +23,7 @@ def run(binaries, tmp_path):
 
 
 @pytest.mark.long
-def test_answers_hold_after_failures_and_planted_faults_are_found(run):
+def test_answers_survive_failures_and_planted_faults_are_found(run):
     run.rage(16)
     found = run.differences()
     assert found == [], "\n".join([f"seed {SEED}", *found, run.logs()])
@@ -79,7 +79,7 @@ def test_a_session_lives_until_it_ends(book):
     assert len(book.wrong) == 2
 
 
-def test_a_check_is_decided_in_time_unless_the_server_stood_still(book):
+def test_a_check_is_answered_in_time_unless_the_server_was_stopped(book):
     book.took("a check", "node", 997, rules.DECIDED)
     assert not book.wrong
     book.took("a check", "node", 995, rules.DECIDED)
@@ -136,7 +136,7 @@ def test_only_commits_without_a_standby_may_be_lost(book):
     assert len(book.wrong) == 1
 
 
-def test_a_refresh_that_is_repeated_gets_the_same_answer(book):
+def test_a_repeated_refresh_gets_the_same_answer(book):
     def refresh(*answers, sent: float = 1000) -> list[str]:
         book.wrong, book.grants = [], []
         grant = rules.Grant("one", "access")

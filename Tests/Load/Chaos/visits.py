@@ -48,7 +48,7 @@ def signs_in(run: "Run", name: str, roll: random.Random) -> str | None:
 
 
 def signs_in_alone(run: "Run", person: "Person", roll: random.Random) -> bool:
-    """When it fails, or was lost with a primary, Apple may have their consent all the same."""
+    """When it fails, or was lost with a primary, Apple may have their consent anyway."""
     asked = time.monotonic()
     session = signs_in(run, person.name, roll)
     person.is_unfinished = session is None or not run.book.is_kept(asked)

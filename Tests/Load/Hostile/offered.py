@@ -68,7 +68,7 @@ class Tally:
 
 
 class Connections:
-    """Kept alive, as browsers and proxies keep them. One that had been kept and is gone is opened anew, once."""
+    """Kept alive, as browsers and proxies keep them. One that had been kept and is gone is opened again, once."""
 
     def __init__(self, port: int, tally: Tally):
         self.port, self.tally = port, tally

@@ -40,7 +40,7 @@ def drain(stream, most: int = 1 << 22) -> None:
 
 
 def reset(stream) -> None:
-    """RST in place of FIN."""
+    """RST instead of FIN."""
     stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     stream.close()
 

@@ -60,7 +60,7 @@ def test_more_visitors_than_descriptors_end_no_session_and_service_recovers(make
     begin(place)
     within(RECOVERY, lambda: place.lines(FEW), "the operator's line", place.text)
     told = place.lines(FEW)
-    assert len(told) == 1 and told[0]["descriptors"] == "64" and "LimitNOFILE" in told[0]["do"], told
+    assert len(told) == 1 and told[0]["descriptors"] == 64 and "LimitNOFILE" in told[0]["do"], told
     crowd = make_crowd(place, signers=1, kept=1)
     crowd.gets(20)
 
@@ -73,7 +73,7 @@ def test_more_visitors_than_descriptors_end_no_session_and_service_recovers(make
     crowd.check_undisturbed(mark, "sign-in")
     crowd.stop()
 
-    # Many can. Whoever is in the middle of a request has their answer all the same.
+    # Many can. Whoever is in the middle of a request has their answer anyway.
     token, connection = crowd.tokens()[0], crowd.connect()
     connection.sock.sendall((
         f"GET /auth/verify HTTP/1.1\r\nHost: localhost:{place.site.port}\r\nCookie: {SESSION}={token}\r\n"

@@ -43,10 +43,7 @@ class Engine:
         return done.stdout.strip()
 
     def load(self, image: str) -> None:
-        archive = self.folder / f"{image}.tar"
-        buildah("push", "-q", f"localhost/{image}", f"docker-archive:{archive}:{image}:latest")
-        self.docker("load", "--quiet", "--input", str(archive))
-        archive.unlink()
+        self.docker("load", "--quiet", "--input", str(ROOT / f".build-image/{image}-latest.oci.tar"))
 
     def stand_in(self, image: str, program: str) -> None:
         """This machine's program and a shell, under the name of an image in a registry, which nobody reaches from here."""

@@ -76,7 +76,7 @@ def test_the_image_has_no_other_program_no_secret_and_nothing_writable(images, n
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_library_is_there_and_no_symbols_are(engine, images, name):
+def test_every_library_is_present_and_stripped(engine, images, name):
     libraries = engine.docker(
         "run", "--rm", "--entrypoint=/lib64/ld-linux-x86-64.so.2", name, "--list", f"/usr/local/bin/{name}")
     assert "not found" not in libraries, libraries

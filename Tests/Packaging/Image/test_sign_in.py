@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import shutil
 import subprocess
 from types import SimpleNamespace
 
@@ -10,6 +11,7 @@ import pytest
 
 from engine import ROOT, Composition, Container
 from patience import eventually
+from processes import finished
 from programs import RunningSimulator, new_key, write_private
 from web import Browser
 
@@ -24,11 +26,14 @@ def demonstration(engine):
         yield whole["server"], whole["apple"]
 
 
-def test_a_person_signs_in_and_stays_so_over_a_restart(demonstration):
+def test_a_person_stays_signed_in_after_a_restart(demonstration):
     server, apple = demonstration
     ada = visitor()
+    refused = ada.get("/members")
+    assert refused.status == 302 and "/login?return_to=" in refused.location
     assert ada.session() is None
     ada.sign_in("ada")
+    assert ada.get("/members").text == "You are ada@example.com, a member."
     assert ada.session()["user"]["email"] == "ada@example.com"
     assert server.stop() == 0, server.text()
     server.start()
@@ -42,6 +47,41 @@ def test_operator_commands_work_inside_the_container(demonstration):
     done = server.run("bramley", "users", "list", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["items"][0]["name"]["given"] == "Boris"
+
+
+def test_one_command_changes_to_the_real_apple(engine, tmp_path):
+    """docs/start/install.md: after a rehearsal, with a key as it was downloaded. Apple itself is not to be reached."""
+    def compose(*arguments: str) -> str:
+        done = finished("docker-compose", "--project-name=real", *arguments, cwd=tmp_path, env=engine.environment,
+                        timeout=None)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    def await_server() -> None:
+        Container(engine, compose("ps", "--quiet", "server")).await_health()
+
+    page = (ROOT / "docs/start/install.md").read_text()
+    shutil.copy(ROOT / "compose.yaml", tmp_path)
+    try:
+        compose("up", "--detach", "--no-build")
+        await_server()
+        values = re.search(r"^```\n(SITE_HOST=.*?)^```", page, re.MULTILINE | re.DOTALL)[1]
+        (tmp_path / ".env").write_text(values)
+        (tmp_path / "AuthKey_F6G7H8I9J0.p8").write_bytes(new_key())
+        (tmp_path / "AuthKey_F6G7H8I9J0.p8").chmod(0o644)
+        block = re.search(r"^Then remove .*?^```sh\n(.*?)^docker compose up --detach$", page, re.MULTILINE | re.DOTALL)[1]
+        for line in block.splitlines():
+            if line.startswith("docker compose "):
+                said = compose(*shlex.split(line)[2:])
+            else:
+                subprocess.run(line.replace("sudo ", ""), shell=True, cwd=tmp_path, check=True)
+        assert "https://id.example.com/apple/callback" in said
+        assert "127.0.0.1" not in (tmp_path / "compose.yaml").read_text()
+        # Without the proxy, which would take this machine's ports 80 and 443.
+        compose("up", "--detach", "--no-build", "server")
+        await_server()
+    finally:
+        compose("down", "--volumes", "--timeout=60")
 
 
 def test_without_a_configuration_the_container_says_what_is_missing(engine):

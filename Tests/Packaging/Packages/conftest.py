@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import machine_boot
-from debian import ROOT, Debian, make_base
+from debian import RELEASES, ROOT, Debian, base, make_base
 from machine import enter
 from processes import output
 
@@ -50,13 +50,15 @@ def build(folder: Path, version: str | None = None, **environment: str) -> None:
 @pytest.fixture(scope="session")
 def own_machine():
     # Both while there is a network: what enters its own has none.
-    make_base()
-    make_base(machine_boot.BASE, "boot", machine_boot.FURTHER)
+    for release in RELEASES:
+        make_base(base(release), "usr/bin/sudo", release)
+    make_base(machine_boot.BASE, "boot", further=machine_boot.FURTHER)
     enter()
 
 
 @pytest.fixture
-def debian(own_machine, tmp_path):
-    made = Debian(tmp_path)
+def debian(own_machine, tmp_path, request):
+    """Debian 12, unless the test names another release."""
+    made = Debian(tmp_path, getattr(request, "param", "bookworm"))
     yield made
     made.end()

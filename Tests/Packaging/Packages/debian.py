@@ -14,32 +14,42 @@ from processes import finished, output
 from programs import ROOT, RunningSimulator, new_key
 from web import Browser, call
 
-# What the packages depend on is there: no test needs a network.
-INCLUDED = ("ca-certificates", "debconf", "init-system-helpers", "systemd", "libnghttp2-14", "libsqlite3-0", "libssl3",
-            "libstdc++6", "apparmor")
-BASE = ROOT / ".build-deb/base"
+# What the packages depend on is there: no test needs a network. So is what the documents' commands begin with.
+INCLUDED = ("ca-certificates", "debconf", "init-system-helpers", "systemd", "libnghttp2-14", "libsqlite3-0", "libstdc++6",
+            "apparmor", "curl", "sudo")
+# With the name of OpenSSL's library there. UBUNTU names a mirror, and needs the package ubuntu-keyring.
+UBUNTU = os.environ.get("UBUNTU")
+RELEASES = {"bookworm": "libssl3", "trixie": "libssl3t64"} | ({"noble": "libssl3t64"} if UBUNTU else {})
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 PORT, ADMIN, APPLE = 8080, 9090, 9700
 KEY = "AuthKey_F6G7H8I9J0.p8"
 
 
-def make_base(base: Path = BASE, last: str = "usr/bin/apt-get", further: tuple[str, ...] = ()) -> None:
+def base(release: str) -> Path:
+    return ROOT / ".build-deb" / release
+
+
+def make_base(base: Path, last: str, release: str = "bookworm", further: tuple[str, ...] = ()) -> None:
     """Once: only its copies are changed. It is complete when `last` is there."""
     if not (base / last).exists():
         shutil.rmtree(base, ignore_errors=True)
         base.parent.mkdir(exist_ok=True)
-        output("debootstrap", "--variant=minbase", f"--include={','.join(INCLUDED + further)}", "bookworm", base,
-               timeout=None)
+        keyring = ("--keyring=/usr/share/keyrings/ubuntu-archive-keyring.gpg",) if release == "noble" else ()
+        output("debootstrap", "--variant=minbase", *keyring,
+               f"--include={','.join((*INCLUDED, RELEASES[release], *further))}", release, base,
+               *((UBUNTU,) if release == "noble" else ()), timeout=None)
 
 
 class Debian:
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, release: str):
         self.root = folder / "debian"
         self.started: list[subprocess.Popen] = []
-        output("cp", "-a", BASE, self.root)
+        output("cp", "-a", base(release), self.root)
         mount("-t", "proc", "proc", str(self.root / "proc"))
         mount("--bind", "/dev", str(self.root / "dev"))
         (self.root / "etc/hosts").write_text("127.0.0.1 localhost\n")
+        # Nothing is to be had from there.
+        (self.root / "etc/apt/sources.list").unlink()
         # As in a container: what a package wants to start is not started.
         policy = self.root / "usr/sbin/policy-rc.d"
         policy.write_text("#!/bin/sh\nexit 101\n")
@@ -91,7 +101,7 @@ class Debian:
         state = self.root / "var/lib" / one["StateDirectory"]
         state.mkdir(mode=int(one["StateDirectoryMode"], 8), exist_ok=True)
         os.chown(state, self.number("passwd", one["User"]), self.number("group", one["Group"]))
-        process = self.start(one["ExecStart"].split(), "bramley.log", one["User"], wrap)
+        process = self.start(one["ExecStart"].removesuffix(" $SERVE_OPTIONS").split(), "bramley.log", one["User"], wrap)
 
         def is_up() -> bool:
             assert process.poll() is None, self.log("bramley.log")

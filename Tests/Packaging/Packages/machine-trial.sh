@@ -66,6 +66,10 @@ second() {
     runuser -u bramley -- bramley backup /srv/backups/free.db
     runuser -u bramley -- aa-exec -p bramley -- bramley backup /srv/backups/confined.db
     fact backups written "$(ls /srv/backups | tr '\n' ' ')"
+    fact nightly timer "$(systemctl is-enabled bramley-backup.timer)"
+    systemctl enable --now bramley-backup.timer
+    systemctl start bramley-backup || systemctl status --no-pager bramley-backup
+    fact nightly backups "$(cd /var/backups/bramley && stat -c '%U %a' ./*.db) $(systemctl is-active bramley-backup.timer)"
     dpkg --remove bramley
     state removed
     dpkg --purge bramley

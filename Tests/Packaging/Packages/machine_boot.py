@@ -9,7 +9,7 @@ from processes import output
 
 HERE = Path(__file__).resolve().parent
 BASE = ROOT / ".build-deb/machine"
-FURTHER = ("linux-image-cloud-amd64", "initramfs-tools", "systemd-sysv", "udev", "kmod", "iproute2", "curl")
+FURTHER = ("linux-image-cloud-amd64", "initramfs-tools", "systemd-sysv", "udev", "kmod", "iproute2")
 SERVICE = """[Unit]
 After=multi-user.target
 [Service]

@@ -38,7 +38,7 @@ def test_two_packs_are_the_same_bytes(packages, tmp_path):
 
 
 def test_two_builds_are_the_same_bytes(packages, tmp_path):
-    """The sources, compiled anew in another folder."""
+    """The sources, compiled again in another folder."""
     output("tar", "--null", "--files-from=-", "--ignore-failed-read", "-cf", tmp_path / "sources.tar",
            cwd=ROOT, input=git("ls-files", "-z", "--cached", "--others", "--exclude-standard"))
     copy = tmp_path / "elsewhere"
@@ -60,6 +60,7 @@ def test_two_builds_are_the_same_bytes(packages, tmp_path):
 def test_installed_files_have_the_right_owners_and_modes(packages):
     found = content(packages["bramley"])
     assert found["/etc/bramley/config.json"] == "-rw-r----- root/root" and found["/etc/bramley/"] == "drwxr-x--- root/root"
+    assert found["/usr/share/doc/bramley/docs/start/install.md"] == "-rw-r--r-- root/root"
     assert found["/usr/bin/bramley"] == "-rwxr-xr-x root/root"
     assert {owner.split()[1] for owner in found.values()} == {"root/root"}
     assert not [path for path in found if path.startswith(("/var", "/run", "/home", "/usr/local"))]
@@ -74,6 +75,8 @@ def test_every_command_has_its_manual(packages, tmp_path):
     assert set(pages) == {"bramley"} | {f"bramley-{one['commandName']}" for one in commands}
     for command in commands:
         page = pages[f"bramley-{command['commandName']}"]
+        for part in ("FILES\n.TP\nfBconfig.json", "EXIT STATUS\n.TP\nfB0", f"EXAMPLES\n.EX\nbramley {command['commandName']}"):
+            assert f".SH {part}" in page, command["commandName"]
         for one in [command, *command.get("subcommands", [])]:
             if one["commandName"] == "help":
                 continue
@@ -93,7 +96,9 @@ def test_the_bill_of_materials_is_whole(packages, tmp_path, name):
     assert {pin["identity"] for pin in pins} <= set(named)
     assert all(pin["state"]["revision"] in named[pin["identity"]]["downloadLocation"] for pin in pins)
     assert all(named[pin["identity"]]["licenseDeclared"] != "NOASSERTION" for pin in pins)
-    libraries = set(re.findall(r"\b(lib[a-z0-9.+-]+)", output("dpkg-deb", "-f", packages[name], "Depends")))
+    # Without "| libssl3t64 (>= 3.0.0)": here it has the other name.
+    depends = re.sub(r" \| [^,]*", "", output("dpkg-deb", "-f", packages[name], "Depends"))
+    libraries = set(re.findall(r"\b(lib[a-z0-9.+-]+)", depends))
     linked = {one["relatedSpdxElement"].removeprefix("SPDXRef-") for one in document["relationships"]
               if one["relationshipType"] == "DYNAMIC_LINK"}
     # An SPDX id has no plus.
@@ -108,6 +113,7 @@ def test_install_configure_serve_and_remove(debian, packages):
     assert not (debian.root / "etc/systemd/system/multi-user.target.wants/bramley.service").exists()
     assert debian.status("/etc/bramley") == ("root", "bramley", 0o750)
     assert debian.status("/etc/bramley/config.json") == ("root", "bramley", 0o640)
+    assert debian.status("/var/backups/bramley") == ("bramley", "bramley", 0o700)
     said = debian.run("bramley", "serve", "--config", "/etc/bramley/config.json", user="bramley", code=1)
     assert said == ("error: /etc/bramley/config.json: has no settings yet. Write one with sudo bramley init, or name one"
                     " with --config FILE or BRAMLEY_CONFIG.\n1 error\n")
@@ -163,12 +169,30 @@ def test_purge_asks_before_it_deletes_data(debian, packages, answer):
     said = debian.run("apt-get", "purge", "-y", "bramley")
     kept = answer != "true"
     assert (debian.root / "var/lib/bramley/data/bramley.db").exists() == kept
+    assert (debian.root / "var/backups/bramley").exists() == kept
     assert (debian.root / f"etc/bramley/{KEY}").exists() == kept
     assert ("are still in /var/lib/bramley" in said) == kept
     left = [path for path in ("usr/bin/bramley", "etc/systemd/system/multi-user.target.wants/bramley.service",
                               "etc/apparmor.d/bramley", "etc/bramley/config.json", "etc/bramley/config.schema.json")
             if (debian.root / path).exists() or (debian.root / path).is_symlink()]
     assert left == []
+
+
+def test_the_simulator_is_restarted_stopped_and_forgotten(debian, packages):
+    debian.install(packages["bramley"], packages["apple-simulator"])
+    debian.run("systemctl", "enable", "apple-simulator")
+    link = debian.root / "etc/systemd/system/multi-user.target.wants/apple-simulator.service"
+    assert link.is_symlink()
+    # As where systemd runs; what it would be asked for is written down.
+    (debian.root / "run/systemd/system").mkdir(parents=True, exist_ok=True)
+    (debian.root / "usr/bin/deb-systemd-invoke").write_text('#!/bin/sh\necho "$*" >>"$HOME/asked"\n')
+    for arguments, asked in [
+        (("install", "--reinstall", f"/root/{packages['apple-simulator'].name}"), "try-restart apple-simulator.service\n"),
+        (("remove", "apple-simulator"), "stop apple-simulator.service\n"), (("purge", "apple-simulator"), "")]:
+        (debian.root / "root/asked").write_text("")
+        debian.run("apt-get", "-y", *arguments)
+        assert (debian.root / "root/asked").read_text() == asked, arguments
+    assert not link.is_symlink()
 
 
 def test_changed_file_permissions_survive_an_upgrade(debian, packages):

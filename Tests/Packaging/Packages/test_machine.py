@@ -22,5 +22,7 @@ def test_the_service_starts_on_a_booted_machine(own_machine, packages, former, t
         "restarted state": "active", "restarted session": "200", "restarted denied": "0",
         # A program that was taken over reads and writes no other files, not even as root.
         "free shadow": "yes", "confined shadow": "no", "backups written": "free.db ",
+        # Off until somebody enables it; then in its own sandbox.
+        "nightly timer": "disabled", "nightly backups": "bramley 600 active",
         "removed state": "inactive", "purged data": "/var/lib/bramley/data/bramley.db", "purged unit": "0",
     }

@@ -118,7 +118,7 @@ package final class PipeWriter: Sendable {
     /// The program sees the end of its input.
     package func close() { descriptor.withLock { $0 = nil } }
 
-    /// write(2) on a pipe that nobody reads raises SIGPIPE in this thread: held back here and taken away.
+    /// write(2) on a pipe that nobody reads raises SIGPIPE in this thread: blocked and discarded here.
     private static func write(_ bytes: ArraySlice<UInt8>, to number: Int32) -> (count: Int, failure: Int32) {
         var (pipe, before) = (sigset_t(), sigset_t())
         unsafe sigemptyset(&pipe)

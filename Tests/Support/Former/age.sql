@@ -1,5 +1,8 @@
 -- Turns a database of today into one that has the schema's first step alone.
+DROP INDEX apple_identity_sign_in;
+ALTER TABLE user DROP COLUMN organization_id;
 ALTER TABLE event DROP COLUMN link;
+ALTER TABLE event DROP COLUMN client;
 CREATE TABLE username_try (name BLOB NOT NULL, tried_at INTEGER NOT NULL, PRIMARY KEY (name, tried_at)) STRICT, WITHOUT ROWID;
 DROP INDEX account_link_end;
 CREATE INDEX account_link_end ON account_link (expires_at) WHERE ended_at IS NULL AND state <> 'converting';
@@ -21,5 +24,7 @@ ALTER TABLE user DROP COLUMN indexed_name;
 ALTER TABLE user DROP COLUMN indexed_groups;
 DROP INDEX audit_subject;
 DROP INDEX audit_type;
+DROP INDEX audit_person;
+ALTER TABLE audit DROP COLUMN person;
 DELETE FROM migration WHERE name > '0023-first-release';
 UPDATE meta SET value = CAST('0023-first-release' AS BLOB) WHERE key = 'oldest-admitted';

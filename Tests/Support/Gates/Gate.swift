@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Holds whoever comes until it is opened; tells how many have come.
+/// Holds its callers until it is opened, and counts them.
 package final class Gate: Sendable {
     private struct State {
         var isOpen = true

@@ -16,12 +16,12 @@ final class FailingEngine: Engine {
         reader = Self.queue(over: real.reader, faults)
     }
 
-    /// From now on the connection is used by this queue alone.
+    /// From now on only this queue uses the connection.
     private static func queue(over queue: ConnectionQueue, _ faults: Faults) -> ConnectionQueue {
         ConnectionQueue(FailingConnection(queue.sync { $0 }, faults), label: "failing")
     }
 
-    var place: String { real.place }
+    var location: String { real.location }
 
     func counting() throws -> ConnectionQueue { try real.counting() }
 

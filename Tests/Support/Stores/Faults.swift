@@ -33,7 +33,7 @@ package final class Faults: Sendable {
         fail(at: Faults.beginOfWrite, with: error)
     }
 
-    /// The statements that have failed since it was last told what fails.
+    /// The statements that have failed since the faults were last set.
     package var failures: Int { state.withLock { $0.failures } }
 
     package func heal() { state.withLock { $0 = State() } }

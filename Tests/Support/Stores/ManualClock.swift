@@ -2,7 +2,7 @@ import Accounts
 package import Coding
 import Synchronization
 
-/// A clock that moves when told to.
+/// A clock that moves on demand.
 package final class ManualClock: WallClock {
     private let moment: Mutex<Timestamp>
 

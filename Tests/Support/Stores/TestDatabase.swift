@@ -8,7 +8,7 @@ import TemporaryFolders
 @testable import Storage
 
 /// The real database in a temporary folder, gone when the test is: a copy of one that is made once a run, over an engine
-/// that fails when told to.
+/// that fails on demand.
 package final class TestDatabase: Sendable {
     package static let team = TeamID("TEAM123456")
     /// Which every copy belongs to.
@@ -17,7 +17,7 @@ package final class TestDatabase: Sendable {
 
     package let store: Accounts.Database
     package let faults = Faults()
-    /// Whoever still holds the store when this is gone may go on: its files are open.
+    /// The store can be used after this is gone: its files are open.
     private let folder = TestDatabase.makeFolder()
 
     package init(
@@ -64,7 +64,7 @@ package final class TestDatabase: Sendable {
             StoreOptions(directory: folder, origin: .real, busyTimeout: 20_000, use: use), sessionLimits: limits,
             onAccountDeleted: onAccountDeleted)
         // Of no test's concern: the machine may be slow.
-        options.store.notePatience = .seconds(60)
+        options.store.optionalWritePatience = .seconds(60)
         do {
             return try Database(
                 options: options, keyring: keyring,

@@ -6,7 +6,7 @@ internal import CSQLite
 /// Proof for `@unchecked Sendable`: SQLite is told to lock the connection itself, and nothing else here changes. Whoever
 /// uses one from several threads sees their statements run in some order.
 @safe package final class Stranger: @unchecked Sendable {
-    // Safe: opened by `init` and closed by `deinit` alone.
+    // Safe: opened only by `init` and closed only by `deinit`.
     private let database: OpaquePointer
 
     /// - Parameter patience: how long a statement waits for another's lock, in milliseconds.
@@ -61,7 +61,7 @@ internal import CSQLite
         var statement: OpaquePointer?
         let code = unsafe sqlite3_prepare_v2(database, sql, -1, &statement, nil)
         guard code == SQLITE_OK else { throw failure(code) }
-        // Safe: used here alone, and ended before this returns.
+        // Safe: used only here, and ended before this returns.
         defer { unsafe sqlite3_finalize(statement) }
         for (index, argument) in arguments.enumerated() {
             guard unsafe bind(argument, to: statement, at: Int32(index + 1)) == SQLITE_OK else {
@@ -94,7 +94,7 @@ internal import CSQLite
         return value?.text ?? value?.integer.map { String($0) }
     }
 
-    /// The first column of every row in which it is no NULL.
+    /// The first column of every row in which it is not NULL.
     package func integers(_ sql: String, _ arguments: [Any?] = []) throws -> [Int] {
         try rows(sql, arguments).compactMap { $0[0].integer }
     }

@@ -4,6 +4,7 @@ import contextlib
 import html.parser
 import http.client
 import itertools
+import os
 import re
 from urllib.parse import urlencode, urlsplit
 
@@ -42,7 +43,7 @@ def send(site, method: str, path: str, fields: list[tuple[str, str]] | dict = ()
     """Fields in their order, and as often as they are named."""
     body = body.encode() if isinstance(body, str) else body
     fields = fields.items() if isinstance(fields, dict) else fields
-    # Each from another address, so that no limit answers in place of what is tried.
+    # Each from another address, so that no limit answers instead of what is tried.
     number = next(ADDRESSES)
     source = f"127.{1 + (number >> 16)}.{number >> 8 & 255}.{number & 255}"
     with contextlib.closing(http.client.HTTPConnection(
@@ -90,9 +91,15 @@ class Person:
         # Wherever they are named, their id is seen.
         inhabited.write("UPDATE user SET given_name = ? WHERE id = ?", [(self.user, self.user)])
         (self.session, self.token), (self.elsewhere, self.other) = inhabited.make_sessions([self.user, self.user])
+        if path == "/account/applications/end":
+            inhabited.write(
+                "INSERT INTO openid_grant (id, client, user, session, redirect_uri, scopes, authenticated_at, code_hash,"
+                " code_expires_at, expires_at) VALUES (?, 'grafana', ?, ?, 'https://grafana.example.com/', '[]', 1, ?, 1, 1)",
+                [(os.urandom(16), self.user, self.session, os.urandom(32))])
         # What a page of ours posts there.
         self.fields = {
             "/account/sessions/revoke": {"session": self.elsewhere},
+            "/account/sessions/revoke-all": {"applications": "true"}, "/account/applications/end": {"client": "grafana"},
             "/account/delete": {"confirm": "yes", "account": self.user},
             "/operator/change": {"action": "end-session", "target": self.elsewhere}}
         self.way = Way(inhabited, send, self.user, path)
@@ -106,7 +113,7 @@ class Person:
         return [SAME_ORIGIN, FORM, *self.cookies]
 
     def kept(self) -> tuple:
-        """All that a request could change of them, and whether anything was told of it."""
+        """Everything about them that a request could change, and the events about it."""
         read, where = self.inhabited.read, f"user = '{self.user}'"
         return (
             read(f"SELECT state, external_id, groups, given_name, email FROM user WHERE id = '{self.user}'"),
@@ -118,4 +125,4 @@ class Person:
         return urlencode(self.fields.get(path, self.way.content))
 
     def fill(self, path: str) -> str:
-        return path.replace("{id}", self.way.id or self.user).replace("{session}", self.elsewhere).replace("{path...}", "style.css")
+        return path.replace("{id}", self.way.id or self.user).replace("{session}", self.elsewhere).replace("{client}", "grafana").replace("{path...}", "style.css")

@@ -1,4 +1,4 @@
-"""Every documented route, with what it takes and how it refuses."""
+"""Every documented route, with its input and its refusals."""
 
 from dataclasses import dataclass
 
@@ -57,10 +57,10 @@ TABLE = {
         "/.well-known/openid-configuration", "/.well-known/oauth-authorization-server",
         "/.well-known/apple-app-site-association", "/healthz", "/metrics", "/readyz")},
     **{("GET", path): Route("page") for path in (
-        "/account/export", "/account/delete", "/operator", "/operator/doctor", "/operator/users/{id}",
-        "/operator/users/{id}/export", "/operator/clients/{id}")},
+        "/account/export", "/account/delete", "/operator", "/operator/doctor", "/operator/server",
+        "/operator/users/{id}", "/operator/users/{id}/export", "/operator/clients/{id}")},
     **{("GET", path): Route("page", once=("after",)) for path in (
-        "/account", "/operator/clients", "/operator/webhooks", "/operator/api-keys")},
+        "/account", "/operator/groups", "/operator/clients", "/operator/webhooks", "/operator/api-keys")},
     ("GET", "/"): Route("page", good=303),
     ("GET", "/login"): Route(once=("return_to", "error_return")),
     ("GET", "/login/attempt"): Route(once=("return_to", "error_return")),
@@ -73,17 +73,18 @@ TABLE = {
     ("POST", "/apple/notifications"): Route(
         takes=JSON, needs=("payload",), most=65_536, code="notification_refused", any_type=True, ignores_others=True),
     ("POST", "/account/sessions/revoke"): Route("page", needs=("session",), **OWN),
-    ("POST", "/account/sessions/revoke-all"): Route("page", **OWN),
+    ("POST", "/account/sessions/revoke-all"): Route("page", may=("applications",), **OWN),
+    ("POST", "/account/applications/end"): Route("page", needs=("client",), **OWN),
     # Back to the page, which says what is missing.
     ("POST", "/account/delete"): Route("page", needs=("confirm", "account"), refuses=(303, 400), unknown=(303,), **OWN),
     ("GET", "/logout"): Route("page", once=("return_to",)),
     ("POST", "/logout"): Route("page", may=("return_to",), may_be_empty=True, **OWN),
     # From elsewhere it leads to the page with the button.
     ("POST", "/logout/switch"): Route("page", may=("return_to",), may_be_empty=True, elsewhere=303, **OWN),
-    ("GET", "/operator/users"): Route("page", once=("q", "state", "group", "after")),
+    ("GET", "/operator/users"): Route("page", once=("q", "state", "group", "sort", "after")),
     ("GET", "/operator/sessions"): Route("page", once=("q", "after")),
     ("GET", "/operator/notifications"): Route("page", once=("outcome", "after")),
-    ("GET", "/operator/audit"): Route("page", once=("q", "type", "after")),
+    ("GET", "/operator/audit"): Route("page", once=("q", "type", "from", "to", "after")),
     # Without an action it asks about nothing.
     ("GET", "/operator/change"): Route("page", once=("action", "target"), good=400),
     ("POST", "/operator/change"): Route(
@@ -116,12 +117,14 @@ TABLE = {
        for name in ("authorize", "logout")},
     **{("POST", f"/oidc/{name}"): Route(most=16_384, refuses=(400, 401), twice=(400, 401), good=401, **OIDC)
        for name in ("token", "revoke")},
+    # From a page of ours, with an application: Tests/System/OpenID/test_local_programs.py.
+    ("POST", "/oidc/consent"): Route(most=32_768, own_pages=True, twice=(400,), good=400, **OIDC),
     ("GET", "/oidc/userinfo"): Route(good=401),
     ("POST", "/oidc/userinfo"): Route(most=16_384, good=401),
     ("GET", "/.well-known/change-password"): Route(good=303),
     ("POST", "/api/v1/introspect"): Route(
         "introspect", FORM, ("token",), most=16_384, unknown=(200,), ignores_others=True, **API),
-    ("GET", "/api/v1/users"): Route("users:read", once=("state", "group", "email", "limit", "after", "cursor"), **API),
+    ("GET", "/api/v1/users"): Route("users:read", once=("state", "group", "email", "name", "limit", "after", "cursor"), **API),
     ("GET", "/api/v1/users/{id}"): Route("users:read", **API),
     # A key that only writes reads nobody.
     ("PATCH", "/api/v1/users/{id}"): Route(
@@ -131,6 +134,9 @@ TABLE = {
     ("GET", "/api/v1/users/{id}/sessions"): Route("users:read", once=("limit", "after"), **API),
     ("DELETE", "/api/v1/users/{id}/sessions"): Route("users:write", good=204, **API),
     ("DELETE", "/api/v1/users/{id}/sessions/{session}"): Route("users:write", good=204, **API),
+    ("GET", "/api/v1/users/{id}/applications"): Route("users:read", **API),
+    ("DELETE", "/api/v1/users/{id}/applications"): Route("users:write", good=204, **API),
+    ("DELETE", "/api/v1/users/{id}/applications/{client}"): Route("users:write", good=204, **API),
     ("GET", "/api/v1/events"): Route("events:read", once=("user", "after", "limit"), **API),
     ("GET", "/api/v1/webhooks"): Route("webhooks:read", **API),
     ("GET", "/api/v1/webhooks/dead-letters"): Route("webhooks:read", once=("limit", "after"), **API),

@@ -52,7 +52,7 @@ def claims(token: str, keys: dict, audience: str) -> dict:
 
 
 @pytest.mark.parametrize("audience", ALGORITHMS)
-def test_each_audience_reads_its_own_and_no_other(site, cookie, audience):
+def test_each_audience_accepts_only_its_own_assertions(site, cookie, audience):
     keys = key_set(site)
     assert [key["alg"] for key in keys["keys"]] == ["ES256", "RS256"]
     assert all(not {"d", "p", "q", "dp", "dq", "qi"} & set(key) for key in keys["keys"])

@@ -13,7 +13,8 @@ from web import bearer, call
 
 ALLOWED = "https://app.example.com"
 # Who may send what, and what becomes of it when they do. Every documented route that is no GET is in exactly one.
-OWN_PAGES = {place: route.good for place, route in TABLE.items() if route.own_pages} | {("DELETE", "/api/v1/account"): 202}
+OWN_PAGES = {place: route.good for place, route in TABLE.items()
+             if route.own_pages and place[1] != "/oidc/consent"} | {("DELETE", "/api/v1/account"): 202}
 # What a page may send elsewhere without asking first.
 SIMPLE = [FORM, ("Content-Type", "text/plain"), ("Content-Type", "multipart/form-data; boundary=x"), ("X-No-Type", "")]
 # From elsewhere it does nothing and leads to the page with the button.
@@ -25,8 +26,8 @@ APPLE = {("POST", "/apple/callback"), ("POST", "/apple/notifications"), ("POST",
          ("POST", "/api/v1/native/sessions")}
 # For who has the secret of a link. What it takes is JSON, which no page of another site sends.
 SECRETS = {("POST", "/api/v1/links/{id}/authorize")}
-# Of programs: two go on as a GET, the others take no cookie.
-PROGRAMS = {("POST", f"/oidc/{name}") for name in ("authorize", "logout", "token", "userinfo", "revoke")}
+# Of applications: two go on as a GET, the others take no cookie. The decision of a person has tests of its own.
+PROGRAMS = {("POST", f"/oidc/{name}") for name in ("authorize", "consent", "logout", "token", "userinfo", "revoke")}
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +92,7 @@ def test_a_forged_request_changes_nothing(site, inhabited, method, path):
 
 
 @pytest.mark.parametrize("fields", FROM_ALLOWED, ids=str)
-def test_a_page_the_operator_vouches_for_switches_accounts(site, inhabited, fields):
+def test_a_page_of_an_allowed_origin_can_switch_accounts(site, inhabited, fields):
     person = Person(inhabited)
     answer = send(site, "POST", "/logout/switch", [*fields, FORM, *person.cookies])
     assert answer.status == 303 and urlsplit(answer.headers["Location"]).path == "/login"
@@ -143,7 +144,7 @@ def test_cookies_and_pages_do_not_open_backend_routes(site, inhabited, method, p
 
 
 @pytest.mark.parametrize("method, path", sorted(SECRETS), ids=lambda value: value)
-def test_pages_cannot_send_what_app_routes_take(site, inhabited, method, path):
+def test_pages_cannot_call_app_routes(site, inhabited, method, path):
     """Without asking first, even if all secrets are guessed right; and the cookies of a session stand for no secret."""
     person = Person(inhabited, path)
     before = person.kept()
@@ -181,7 +182,7 @@ def test_links_and_questions_are_bound_to_the_browser_that_began_them(site, inha
     assert person.kept() != before
 
 
-def test_forged_posts_in_apples_name_sign_nobody_in(site, inhabited):
+def test_forged_callbacks_sign_nobody_in(site, inhabited):
     def people() -> list[list[tuple]]:
         return [inhabited.read(f"SELECT count(*) FROM {table}") for table in ("session", "user")]
 

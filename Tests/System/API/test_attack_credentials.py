@@ -1,4 +1,4 @@
-"""Sessions and keys, stolen, planted, doubled and taken where they do not belong."""
+"""Sessions and keys, stolen, planted, duplicated and used where they are not valid."""
 
 import base64
 import json
@@ -32,7 +32,7 @@ PEOPLES = [place for place in DOCUMENTED if place not in NOBODYS | set(BACKENDS)
 
 
 def outcome(site, person, method, path, fields):
-    """What tells one who is signed in from one who is not."""
+    """Answers that distinguish a signed-in visitor from others."""
     browser = [("Cookie", person.way.browser)] if person.way.browser else []
     answer = send(site, method, person.fill(path), [SAME_ORIGIN, FORM, *browser, *fields],
                   person.form(path) if method == "POST" else "")
@@ -142,7 +142,7 @@ def test_an_api_key_opens_only_routes_of_its_scopes(site, inhabited, keys, metho
 
 
 @pytest.mark.parametrize("method, path", PEOPLES, ids=lambda value: value)
-def test_an_api_key_is_no_session(site, inhabited, keys, method, path):
+def test_an_api_key_is_not_a_session(site, inhabited, keys, method, path):
     person = Person(inhabited, path)
     out, everything = outcome(site, person, method, path, []), inhabited.key(*SCOPES)
     for fields in ([("Authorization", f"Bearer {everything}")], [cookie(everything)]):

@@ -89,7 +89,7 @@ def test_forged_cursors_show_nothing_else(site, inhabited, key):
         assert call(site, "GET", f"/api/v1/users?limit={quote(limit)}", key).status == 400
 
 
-def test_deleted_twice_at_once_is_deleted_once(site, inhabited, key):
+def test_concurrent_deletions_delete_once(site, inhabited, key):
     for ways in (["page"] * 8, ["api"] * 8, ["page", "api", "backend", "page", "api", "backend", "page", "revoke"]):
         person = Person(inhabited)
         acts = {
@@ -172,7 +172,7 @@ def test_no_secret_is_in_logs_answers_or_files(site, inhabited):
     for path, status, body in bodies:
         for secret in secrets[:-2]:
             if secret.encode() in body:
-                # Only a link to sign in with, and a program's post that goes on as a GET, carry back what they got.
+                # Only a link to sign in with, and a program's post that continues as a GET, carry back what they got.
                 assert status in (200, 303, 400, 401) and path.startswith(
                     ("/login", "/oauth2/", "/logout", "/oidc/authorize", "/oidc/logout")), (path, status)
         assert not any(secret.encode() in body for secret in secrets[-2:])
@@ -207,7 +207,7 @@ def test_no_secret_is_in_logs_answers_or_files(site, inhabited):
     lambda file: file.symlink_to(file.parents[2] / "AuthKey.p8"), lambda file: file.symlink_to(file.name),
     lambda file: file.write_bytes(b"x" * 1_048_577),
 ], ids=["pipe", "endless", "folder", "key", "itself", "too long"])
-def test_page_templates_that_are_no_regular_files_do_not_block(site, tmp_path, make):
+def test_page_templates_that_are_not_regular_files_do_not_block(site, tmp_path, make):
     """What would be published or never end: refused at start, not read. A page of each kind, all in one folder."""
     (tmp_path / "AuthKey.p8").write_bytes((site.folder / "AuthKey.p8").read_bytes())
     pages, places = tmp_path / "pages", ["assets/bramley.css", "strings/en.json", "templates/layout.mustache"]

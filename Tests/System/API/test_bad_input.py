@@ -156,7 +156,7 @@ def described(method: str, path: str) -> dict[int, set[str]]:
     """Codes by status: of an operation in docs/openapi.yaml; for others, all those of docs/reference/failures.md."""
     operation = OPENAPI["paths"].get(path, {}).get(method.lower())
     if operation is None:
-        rows = re.findall(r"^\| `([a-z_]+)` \| (\d{3}) \|", FAILURES.read_text(), re.MULTILINE)
+        rows = re.findall(r"^- `([a-z_]+)` \((\d{3})\):", FAILURES.read_text(), re.MULTILINE)
         return {int(status): {code for code, other in rows if other == status} for _, status in rows}
     found: dict[int, set[str]] = {}
     for status, answer in operation["responses"].items():
@@ -392,7 +392,7 @@ def forms(request: Request, expect) -> None:
 
 
 def too_much(request: Request, expect) -> None:
-    """More than the server takes from anybody, announced: it is not waited for."""
+    """Announces more content than the server accepts: it does not wait for it."""
     connection = http.client.HTTPConnection("127.0.0.1", request.server.port, timeout=PATIENCE)
     with contextlib.closing(connection):
         connection.putrequest(request.method, request.target, skip_host=True)

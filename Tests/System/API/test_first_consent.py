@@ -127,7 +127,7 @@ def test_the_name_survives_an_invalid_token_and_a_failed_code_exchange(site, bro
 
 
 class Post:
-    """A callback that is under way while the test goes on."""
+    """A callback that is under way while the test continues."""
 
     def __init__(self, browser: Visit, form: str):
         self.site = browser.site

@@ -1,4 +1,4 @@
-"""From each of six places, a session is ended, and the next `/auth/verify` on every connection refuses it."""
+"""From each of eight places, a session is ended, and the next `/auth/verify` on every connection refuses it."""
 
 import http.client
 import re
@@ -54,10 +54,21 @@ def by_command(browser):
     browser.site.operator.bramley("sessions", "revoke", browser.session()["session"]["id"])
 
 
+def by_signing_out(browser):
+    post(browser, "/logout")
+
+
 def by_api(browser):
     key = browser.site.operator.key("users:write")
     path = f"/api/v1/users/{browser.session()['user']['id']}/sessions"
     assert call(browser.site, "DELETE", path, token=key).status in (200, 204)
+
+
+def by_disabling(browser):
+    key = browser.site.operator.key("users:write")
+    path = f"/api/v1/users/{browser.session()['user']['id']}"
+    patch = {"Content-Type": "application/merge-patch+json"}
+    assert call(browser.site, "PATCH", path, patch, '{"state":"disabled"}', token=key).status in (200, 204)
 
 
 def by_notification(browser):
@@ -72,7 +83,8 @@ def by_deletion(browser):
 
 
 @pytest.mark.parametrize("end", [
-    from_the_account_page, from_another_device, by_command, by_api, by_notification, by_deletion,
+    from_the_account_page, from_another_device, by_signing_out, by_command, by_api, by_disabling, by_notification,
+    by_deletion,
 ], ids=lambda end: end.__name__)
 def test_a_session_that_ended_is_refused_at_the_next_check_and_after_a_restart(site, end):
     browser = Browser(site)

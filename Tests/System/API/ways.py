@@ -19,7 +19,7 @@ NUMBERS = itertools.count(1)
 
 
 class Way:
-    """At a route, with all that it takes there; at any other route with nothing."""
+    """With all credentials of a route at that route, and none at others."""
 
     def __init__(self, inhabited: Inhabited, ask, account: str, path: str):
         self.inhabited, self.site, self.ask, self.account = inhabited, inhabited.site, ask, account

@@ -29,7 +29,7 @@ FIELDS = {
     "refresh_token": {"grant_type", "refresh_token"},
     "client_credentials": {"grant_type", "scope"},
 }
-# In place of an answer: none at all, or the half of one.
+# Instead of an answer: none at all, or the half of one.
 HANG, CUT = (0, "hang", b""), (0, "cut", b"")
 
 

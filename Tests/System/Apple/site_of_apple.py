@@ -1,4 +1,4 @@
-"""The server as an operator starts it, with the second Apple (apple.py) in place of the first."""
+"""The server as an operator starts it, with the second Apple (apple.py) instead of the first."""
 
 import json
 from pathlib import Path

@@ -20,7 +20,7 @@ class Walk:
         apple, site = free_port(), free_port()
         self.apple, self.origin = RunningSimulator(f"http://127.0.0.1:{apple}"), f"http://localhost:{site}"
         line = re.search(r"^(apple-simulator --port .*?[^\\])$", PAGE, re.MULTILINE | re.DOTALL)[1]
-        more = re.search(r"as above and with `([^`]+)`", PAGE)[1]
+        more = re.search(r"add `([^`]+)` above", PAGE)[1]
         words = f"{line} {more}".replace("\\\n", " ").replace("8081", str(apple)).replace("8080", str(site)).split()
         key_file = str(folder / "AuthKey.p8")
         words = [key_file if word == "AuthKey.p8" else word for word in words]

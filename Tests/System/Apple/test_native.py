@@ -10,7 +10,7 @@ def signs_in(site) -> dict:
     return call(site, "POST", "/api/v1/native/sessions", body=site.taps(NILS)).must(200).json()
 
 
-def test_a_code_is_redeemed_as_the_app_and_once(site):
+def test_a_code_is_redeemed_once_as_the_app(site):
     content = site.taps(NILS)
     answers = [call(site, "POST", "/api/v1/native/sessions", body=content) for _ in range(3)]
     assert [answer.status for answer in answers] == [200] * 3
@@ -21,7 +21,7 @@ def test_a_code_is_redeemed_as_the_app_and_once(site):
     assert form["client_id"] == APP and "redirect_uri" not in form
 
 
-def test_the_web_and_the_app_are_one_person_and_each_token_is_checked_as_its_client(site):
+def test_web_and_app_are_one_person_with_a_checked_token_each(site):
     cookie, app = site.signs_in(NILS), signs_in(site)
     assert site.session(cookie)["user"]["id"] == app["user"]["id"]
     site.a_day_passes()
@@ -39,7 +39,7 @@ def deletes(site, account: Account, app: dict) -> Answer:
     return call(site, "DELETE", "/api/v1/account", body=content, token=app["token"])
 
 
-def test_a_fresh_code_deletes_where_no_token_is_stored(site):
+def test_a_fresh_code_allows_a_deletion_without_a_stored_token(site):
     app = signs_in(site)
     site.operator.database("UPDATE apple_credential SET sealed_refresh_token = NULL, next_check_at = NULL")
     deletes(site, NILS, app).must(202)
@@ -50,7 +50,7 @@ def test_a_fresh_code_deletes_where_no_token_is_stored(site):
     assert site.operator.database("SELECT count(*) FROM user") == [(0,)]
 
 
-def test_a_code_of_somebody_else_deletes_nobody(site):
+def test_another_persons_code_deletes_nobody(site):
     app = signs_in(site)
     deletes(site, MAJA, app).must(400)
     assert call(site, "GET", "/api/v1/session", token=app["token"]).status == 200

@@ -87,7 +87,7 @@ def test_the_second_apple_refuses_forged_client_secrets(apple, forged):
     (429, "", b""), (503, *PAGE[1:]), PAGE, (400, *PAGE[1:]),
     (200, "application/json", b"{}"), CUT,
 ], ids=["grant", "client", "client_id", "redirect_uri", "request", "429", "503", "page", "page of 400", "empty", "cut"])
-def test_a_code_that_brings_no_token_signs_nobody_in_and_the_name_is_kept(site, answer):
+def test_a_code_without_a_token_signs_nobody_in_and_the_name_is_kept(site, answer):
     site.apple.instead["/auth/token"] = [answer]
     refused = site.posts(*site.goes_to_apple(NILS))
     assert refused.status in (400, 503), refused.text
@@ -123,7 +123,7 @@ def sign_in_both(site) -> dict[str, str]:
     ("/auth/usermigrationinfo", (429, "", b"")), ("/auth/usermigrationinfo", PAGE), ("/auth/usermigrationinfo", CUT),
     ("/auth/usermigrationinfo", HANG),
 ], ids=["token: client", "token: page", "client", "401", "429", "page", "cut", "hang"])
-def test_a_migration_that_is_not_answered_is_asked_for_again(site, path, answer):
+def test_an_unanswered_migration_request_is_repeated(site, path, answer):
     users = sign_in_both(site)
 
     def until_done(*command: str) -> None:

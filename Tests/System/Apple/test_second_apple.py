@@ -166,7 +166,7 @@ def test_a_name_survives_a_revocation_whose_answer_was_lost(site):
 
 
 @pytest.mark.parametrize("kind", ["consent-revoked", "account-deleted"])
-def test_a_name_survives_the_late_word_of_an_earlier_end(site, kind):
+def test_a_name_survives_a_late_report_of_an_earlier_end(site, kind):
     site.signs_in(NILS)
     site.apple.end(NILS, TEAM)
     late = site.told(kind)

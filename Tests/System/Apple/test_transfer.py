@@ -45,7 +45,7 @@ def test_a_transfer_keeps_every_user(site):
     for team in (TEAM, NEW):
         shown = site.operator.json("users", "show", "--apple-subject", site.apple.subject(MAJA, team))
         assert before["maja"]["id"] in json.dumps(shown)
-    # Who had left could not move, and is told apart.
+    # Who had left could not move, and is distinguished.
     unmoved = json.dumps(site.operator.json("transfer", "status", "--unmoved"))
     assert before["left"]["id"] in unmoved and before["maja"]["id"] not in unmoved
     # Again changes nothing, and asks Apple about nobody twice.
@@ -54,7 +54,7 @@ def test_a_transfer_keeps_every_user(site):
     assert [form for form in site.asked("/auth/usermigrationinfo")[asked:] if "transfer_sub" in form] == []
 
 
-def test_a_notification_by_either_name_is_about_the_same_person(site):
+def test_notifications_with_either_subject_concern_the_same_person(site):
     cookie = site.signs_in(MAJA)
     site.operator.bramley("transfer", "export", "--to", NEW)
     old = site.apple.notification("consent-revoked", MAJA, site.apple.clients[WEB])

@@ -22,7 +22,7 @@ def visitor(make_visitor, site) -> Visitor:
 
 @pytest.fixture(scope="session")
 def own_browser():
-    """A browser that is set up differently; the last one stays for whoever wants the same."""
+    """A browser with other settings; the last one is kept for the next test with the same."""
     kept = {}
 
     def get(**settings):

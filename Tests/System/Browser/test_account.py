@@ -38,7 +38,7 @@ def anyone(request, make_visitor, make_own_visitor, site):
 
 
 def sign_in(visitor, path: str = "/account", person: str = "ada") -> None:
-    """Signs in however the browser can, from a page that wants it, and arrives there."""
+    """Signs in from a page that requires it, and returns there."""
     visitor.open(path)
     visitor.press("#apple-link") if not visitor.all("#appleid-signin *") else visitor.presses_apple_button()
     at_apple(visitor, person)
@@ -205,7 +205,7 @@ def test_the_account_page_shows_names_of_all_kinds(visitor, site, gallery, name)
     gallery.shoot(visitor, f"account-delete-name-{name}")
 
 
-def test_the_account_page_is_pictured(visitor, site, gallery):
+def test_the_account_page_matches_its_picture(visitor, site, gallery):
     for agent in AGENTS.values():
         Elsewhere(site, "ada", agent)
     Elsewhere(site, "ada", "")

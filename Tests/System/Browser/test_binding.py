@@ -5,7 +5,7 @@ import pytest
 from web import BINDING, SESSION
 
 
-def test_cookies_are_as_strict_as_they_can_be(visitor):
+def test_cookies_have_strict_attributes(visitor):
     visitor.goes_to_apple()
     # Apple's form comes from another site: only SameSite=None arrives with it.
     expected = {"secure": True, "httpOnly": True, "domain": "localhost", "path": "/", "session": False}

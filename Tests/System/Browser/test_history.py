@@ -55,19 +55,19 @@ def test_login_page_from_the_back_forward_cache_renews_its_attempt(visitor):
     visitor.presses_apple_button()
     visitor.driver.back()
     visitor.arrives("/login")
-    # Chromium may also load the page anew: either way its attempt is a fresh one.
+    # Chromium may also load the page again: either way its attempt is a fresh one.
     visitor.wait(lambda _: visitor.state() != first, "a renewal")
     visitor.goes_through_apple("ada", "/account")
 
 
-def test_login_page_told_that_it_was_cached_renews_its_attempt(visitor):
+def test_login_page_restored_from_a_cache_renews_its_attempt(visitor):
     visitor.opens_login()
     first = visitor.state()
     visitor.script("window.dispatchEvent(new PageTransitionEvent('pageshow', {persisted: true}))")
     visitor.wait(lambda _: visitor.state() != first, "a renewal")
 
 
-def test_going_back_after_signing_out_shows_nobodys_account(visitor):
+def test_going_back_after_signing_out_shows_no_account(visitor):
     visitor.signs_in("ada")
     visitor.press("form[action$='/logout'] button", "/logout")
     visitor.driver.back()

@@ -17,6 +17,7 @@ from web import SAME_ORIGIN, bearer, call
 
 PAGES = ["/operator", "/operator/doctor", "/operator/users", "/operator/sessions", "/operator/clients",
          "/operator/webhooks", "/operator/notifications", "/operator/api-keys", "/operator/audit",
+         "/operator/groups", "/operator/server", "/operator/groups?format=csv",
          "/operator/users/{user}", "/operator/users/{user}/export", "/operator/clients/wiki",
          "/operator/change?action=disable&target={user}", "/operator/users?format=csv", "/operator/audit?format=csv"]
 
@@ -75,7 +76,7 @@ def test_leaving_the_group_closes_the_page_at_once(site, grace):
     eventually(lambda: grace.send("GET", "/operator").status == 403, "the refusal")
 
 
-def test_only_a_form_changes_something(site, ada, grace):
+def test_only_forms_change_anything(site, ada, grace):
     target = user_of(grace)
     assert ada.send("GET", asked("disable", target)).status == 200
     assert ada.send("POST", asked("disable", target), {}, {"Sec-Fetch-Site": "same-origin"}).status == 400
@@ -115,8 +116,8 @@ def test_frames_are_refused(ada):
     "usr_00000000000000000000000000", "usr_", "", "../users", "ses_00000000000000000000000000", "' OR 1=1 --", "\0",
 ])
 def test_invented_targets_are_refused(ada, target):
-    for action in ("approve", "disable", "groups", "delete-user", "end-sessions", "replay", "revoke-key",
-                   "edit-client", "rotate-secret", "delete-client", "retry-endpoint", "test-endpoint"):
+    for action in ("approve", "disable", "groups", "delete-user", "end-sessions", "end-session", "end-access", "replay",
+                   "revoke-key", "edit-client", "rotate-secret", "delete-client", "retry-endpoint", "test-endpoint"):
         assert ada.send("GET", asked(action, target)).status == (400 if "\0" in target else 404)
         assert change(ada, action, target).status in (400, 404, 409)
     for path in ("/operator/users/", "/operator/clients/"):
@@ -126,15 +127,16 @@ def test_invented_targets_are_refused(ada, target):
 @pytest.mark.parametrize("query", [
     "after=x", "after=-1", "after=99999999999999999999", "after=1.%00", "state=none", "q=%25", "q=%00", "q=" + "a" * 2000,
     "type=none", "outcome=none", "group=%27", "format=xml", "after=" + "A" * 500, "user=x",
+    "from=x", "to=2026-02-30", "from=9999-12-31", "to=9999-12-31",
 ])
 def test_invented_queries_are_refused(ada, query):
-    for page in ("users", "sessions", "clients", "webhooks", "notifications", "api-keys", "audit"):
+    for page in ("users", "groups", "sessions", "clients", "webhooks", "notifications", "api-keys", "audit"):
         assert ada.send("GET", f"/operator/{page}?{query}").status in (200, *[400] * ("%00" in query)), (page, query)
     assert ada.send("GET", f"/operator/users?{query}&{query}").status == 400 or "=" not in query or query.split("=")[0] in (
-        "type", "outcome", "user", "state", "after", "format")
+        "type", "outcome", "user", "state", "after", "format", "from", "to")
 
 
-def test_the_last_operator_stays(site, ada):
+def test_the_last_operator_cannot_be_removed(site, ada):
     me = user_of(ada)
     for action, fields in (("disable", {}), ("delete-user", {}), ("groups", {"groups": "staff"}), ("groups", {})):
         answer = change(ada, action, me, fields)
@@ -159,7 +161,7 @@ def test_a_hostile_name_is_only_text(site, ada):
         text = ada.send("GET", page).text
         assert "<script>alert" not in text and "onerror=alert(1)>" not in text and "<svg onload" not in text, page
     rows = list(csv.reader(io.StringIO(ada.send("GET", "/operator/users?format=csv").text)))
-    assert rows[0] == ["Name", "E-mail", "State", "Groups", "Since", "ID"]
+    assert rows[0] == ["Name", "E-mail", "State", "Groups", "Since", "Last sign-in", "ID"]
     assert all(not cell.startswith(("=", "+", "-", "@")) for row in rows for cell in row)
     assert next(row for row in rows if user in row)[0].startswith("<script>")
 
@@ -196,7 +198,7 @@ def test_nothing_secret_is_shown_again(site, ada):
     ("create-key", {"keyName": "late", "scope users:read": "yes", "days": "x"}, "1 to 3650 days"),
     ("add-client", {"clientID": "a b", "redirectURIs": "https://a.example/"}, "1 to 64 letters"),
     ("add-client", {"clientID": "wiki", "redirectURIs": "https://a.example/"}, "An application with this ID already exists"),
-    ("add-client", {"clientID": "new"}, "there is none"),
+    ("add-client", {"clientID": "new"}, "at least one is required"),
     ("add-client", {"clientID": "new", "redirectURIs": "http://a.example/"}, "http is only for"),
     ("add-client", {"clientID": "new", "redirectURIs": "https://a.example/#x"}, "it has a fragment"),
     ("groups", {"groups": "a" * 65}, "1 to 64 bytes"),
@@ -209,7 +211,7 @@ def test_invalid_clients_and_keys_are_refused(site, ada, action, fields, says):
     assert "new" not in [client["clientID"] for client in site.operator.json("clients", "list")["items"]]
 
 
-def test_each_look_and_each_change_is_recorded_with_the_operator(site, ada, grace):
+def test_each_view_and_change_is_audited_with_the_operator(site, ada, grace):
     me, target = user_of(ada), user_of(grace)
     begun = len(audit(site))
     for path in (f"/{target}", "", f"/{target}/export"):
@@ -220,7 +222,7 @@ def test_each_look_and_each_change_is_recorded_with_the_operator(site, ada, grac
     # A session that ends is a line of its own.
     assert [kind for kind, _ in itertools.groupby(line["type"] for line in lines)] == [
         "user.viewed", "user.exported", "user.changed", "session.ended", "user.disabled", "user.enabled"]
-    assert [line["object"] for line in lines[:2]] == [None, "list"]
+    assert [(line["object"], line["person"]) for line in lines[:3]] == [(None, target), ("list", None), (None, target)]
     assert {line["account"] for line in lines} == {me}
     assert {line["actor"] for line in lines} == {"operator"} and {line["network"] for line in lines} == {"127.0.0.0/24"}
     about = site.operator.json("audit", "list", "--user", target)["items"]
@@ -247,7 +249,16 @@ def test_each_view_is_recorded_once(site, ada, page):
     assert ada.send("GET", path, headers={"Sec-Fetch-Site": "same-origin"}).status == 200
     lines = audit(site, "user.viewed")
     assert len(lines) == before + 1 and lines[0]["account"] == user_of(ada)
-    assert (lines[0]["object"] is None) == (user_of(ada) in path)
+    assert (lines[0]["person"] == user_of(ada)) == (user_of(ada) in path)
+
+
+def test_a_page_that_asks_says_whose_and_is_recorded(site, ada, grace):
+    target, session = user_of(grace), grace.session()["session"]["id"]
+    for asking, says in ((asked("end-access", f"{target}/wiki"), "wiki loses its access to Boris Novák"),
+                         (asked("end-session", f"{session}.ses_{'0' * 26}.{session}"),
+                          "This session ends: Boris Novák: Firefox on Windows.")):
+        assert says in ada.send("GET", asking).text
+        assert audit(site, "user.viewed")[0]["person"] == target
 
 
 def test_a_refused_form_that_shows_a_person_is_recorded_as_a_view(site, ada, grace):
@@ -285,7 +296,7 @@ def test_no_key_makes_an_operator(site, ada, grace):
 
 
 @pytest.mark.parametrize("group", [" admins", "admins ", "x\u2028admins", "x\u2029admins", "\u00a0admins", "x\u0085admins", "a,b"])
-def test_a_group_that_a_form_would_change_is_refused_where_it_enters(site, ada, grace, group):
+def test_a_group_that_a_form_would_change_is_refused_on_entry(site, ada, grace, group):
     user = user_of(grace)
     key = site.operator.bramley("api-keys", "create", "groups", "--scopes", "users:read,users:write").strip()
     assert patch(site, key, user, groups=[group]) == (400, "invalid_request")
@@ -312,9 +323,9 @@ def test_saving_an_old_group_unchanged_makes_no_operator(site, ada, grace):
 def test_two_addresses_in_one_are_refused(site, ada):
     two = "https://a.example.com/cb,https://b.example.com/cb"
     refused = site.operator.run("clients", "add", "two", "--redirect-uri", two)
-    assert refused.returncode != 0 and "give each by itself" in refused.stderr
+    assert refused.returncode != 0 and "give each separately" in refused.stderr
     answer = change(ada, "add-client", "", {"clientID": "two", "redirectURIs": two})
-    assert answer.status == 409 and "give each by itself" in answer.text
+    assert answer.status == 409 and "give each separately" in answer.text
     # One address may have a comma, and the form keeps it.
     comma = "https://a.example.com/cb?x=1,2"
     assert change(ada, "add-client", "", {"clientID": "comma", "redirectURIs": comma}).status == 200

@@ -5,6 +5,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from answering import Answering
+from test_operator import inspect
 from web import call
 
 NOT_REACHED = "Apple cannot be reached"
@@ -23,7 +24,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_what_goes_wrong_at_apple_is_explained_and_passes(visitor, site, gallery, name):
+def test_errors_of_apple_are_explained(visitor, site, gallery, name):
     endpoint, fault, heading = MISTAKES[name]
     site.apple.call("PUT", endpoint, fault)
     visitor.signs_in("ada", until="/apple/callback")
@@ -40,10 +41,13 @@ def test_what_goes_wrong_at_apple_is_explained_and_passes(visitor, site, gallery
 @pytest.mark.parametrize("policy, heading, name", [
     ("approval", "Waiting for approval", "pending"), ("closed", "No new accounts at the moment", "closed")])
 def test_sign_up_policy_has_a_page(make_site, make_visitor, gallery, policy, heading, name):
-    visitor = make_visitor(make_site({"access.signUp": policy}))
+    site = make_site({"access.signUp": policy})
+    visitor = make_visitor(site)
     visitor.signs_in("ada", until=None)
     visitor.reads(heading)
     assert not visitor.is_signed_in()
+    assert ("Apple Account: Ada Byron (ada@" in visitor.text()) == (policy == "approval")
+    assert visitor.find(".error-id code").text in site.server.text()
     gallery.shoot(visitor, f"page-{name}")
     visitor.press("a.button", "/login")
 
@@ -99,7 +103,7 @@ def test_too_many_requests_have_a_page(visitor, gallery):
     gallery.shoot(visitor, "error-too-many")
 
 
-def test_an_application_that_sends_everybody_back_meets_an_explanation(request, make_site, make_visitor, gallery):
+def test_an_application_that_always_redirects_back_gets_an_explanation(request, make_site, make_visitor, gallery):
     def answer(asked, body: bytes) -> tuple:
         """A site in front of Bramley whose /app never sees a sign-in, and sends everybody back to log in."""
         if urlsplit(asked.path).path == "/app":
@@ -137,7 +141,7 @@ def test_links_of_the_site_are_on_the_login_page(make_site, make_visitor, galler
     gallery.shoot(visitor, "login-links")
 
 
-def test_help_and_home_are_where_somebody_needs_them(make_site, make_visitor, gallery):
+def test_help_and_home_are_on_the_pages_that_need_them(make_site, make_visitor, gallery):
     help_page, home = "mailto:help@example.com?subject=Orchard", "https://www.example.com/start"
     site = make_site({"site.supportURL": help_page, "site.homeURL": home, "access.signUp": "approval"})
     visitor = make_visitor(site)
@@ -157,6 +161,23 @@ def test_help_and_home_are_where_somebody_needs_them(make_site, make_visitor, ga
     visitor.reads("Waiting for approval")
     assert links("a.button") == [home, help_page]
     gallery.shoot(visitor, "page-pending-help")
+
+
+def test_a_logo_and_a_colour_of_the_site(make_site, make_visitor, gallery, tmp_path):
+    logo = tmp_path / "logo.svg"
+    logo.write_text('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 80 20"><style>rect { fill: #b00020; }</style>'
+                    '<rect width="80" height="20"/><script>document.title = "caught"</script></svg>')
+    visitor = make_visitor(make_site({"site.logoFile": str(logo), "site.accentColor": "#b00020"}))
+    visitor.open("/nowhere")
+    picture = visitor.find("header img")
+    assert picture.get_attribute("naturalWidth") != "0" and picture.get_attribute("alt") == "Orchard Club"
+    assert visitor.find("header").text == ""
+    assert visitor.find("a.button.primary").value_of_css_property("background-color") == "rgba(176, 0, 32, 1)"
+    inspect(visitor, gallery, "brand")
+    # By itself, it is a picture all the same.
+    visitor.open(picture.get_attribute("src"))
+    assert "caught" not in visitor.driver.title
+    visitor.allow_complaint("Blocked script execution|Content Security Policy")
 
 
 def test_simulator_control_page(visitor, site, gallery):

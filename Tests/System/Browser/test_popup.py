@@ -66,7 +66,7 @@ def back_to(visitor, page: str) -> None:
 
 
 def taps(visitor) -> None:
-    """Apple's script draws its button anew when the colours of the page change: then there is another to tap."""
+    """Apple's script draws its button again when the colours of the page change: then there is another to tap."""
     visitor.wait(lambda driver: driver.find_element("css selector", BUTTON).click() is None, "the button")
 
 
@@ -149,7 +149,7 @@ def post_to_the_callback(visitor) -> dict:
 @pytest.mark.parametrize("name, says_what, step", [
     ("popup_closed_by_user", "closed", "choosing"), ("user_cancelled_authorize", "cancelled", "consent"),
 ])
-def test_a_window_that_ends_early_is_said_and_can_be_opened_again(visitor, gallery, name, says_what, step):
+def test_a_closed_window_is_reported_and_can_be_reopened(visitor, gallery, name, says_what, step):
     page = opens_window(visitor)
     if step == "consent":
         visitor.chooses("ada")
@@ -168,7 +168,7 @@ def test_a_window_that_ends_early_is_said_and_can_be_opened_again(visitor, galle
     assert visitor.heading() == "Ada Byron"
 
 
-def test_cancelling_leads_back_to_an_application_that_wants_to_know(visitor):
+def test_cancelling_returns_to_an_application_with_error_return(visitor):
     page = opens_window(visitor, "/login?return_to=%2Faccount&error_return=%2Flogout%3Ffrom%3Dapp%23top")
     visitor.chooses("ada")
     decides(visitor, page, "cancel")
@@ -262,7 +262,7 @@ def test_the_popup_signs_in_by_keyboard(visitor):
         says(visitor, "closed")
 
 
-def test_a_window_that_cannot_answer_leaves_the_way_in_this_one(visitor):
+def test_a_window_that_cannot_answer_leaves_the_redirect(visitor):
     """Some browsers cut the tie between the two windows: the answer never comes."""
     visitor.driver.switch_to.window(opens_window(visitor, "/login?return_to=%2Flogout"))
     says(visitor, "opened")
@@ -271,7 +271,7 @@ def test_a_window_that_cannot_answer_leaves_the_way_in_this_one(visitor):
     assert "You are signed in as Ada Byron" in visitor.text()
 
 
-def test_back_from_the_page_after_it_shows_a_login_page_that_works(visitor):
+def test_going_back_shows_a_working_login_page(visitor):
     page = opens_login(visitor)
     signs_in(visitor, page)
     visitor.driver.back()
@@ -292,7 +292,7 @@ document.dispatchEvent(new Event("visibilitychange"));
 
 
 @pytest.mark.parametrize("outcome", ["success", "closed"])
-def test_renewal_leaves_an_open_window_alone(visitor, outcome):
+def test_renewal_does_not_affect_an_open_window(visitor, outcome):
     page = opens_login(visitor)
     first = visitor.state()
     presses(visitor, page)
@@ -300,7 +300,7 @@ def test_renewal_leaves_an_open_window_alone(visitor, outcome):
     visitor.script(f"window.kept = document.querySelector('{BUTTON}')")
     visitor.script(LATER)
     visitor.wait(lambda _: visitor.state() != first, "a renewal")
-    # Apple's script was not started anew: its button is the same, and it still waits for its window.
+    # Apple's script was not started again: its button is the same, and it still waits for its window.
     assert visitor.script(f"return window.kept === document.querySelector('{BUTTON}')")
     apples_window(visitor, page)
     if outcome == "success":

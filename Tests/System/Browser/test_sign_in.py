@@ -103,7 +103,7 @@ def test_cancelling_at_apple_explains_and_offers_another_try_to_the_same_page(vi
     assert "Ada Byron" in visitor.text()
 
 
-def test_cancelling_leads_back_to_an_application_that_wants_to_know(visitor):
+def test_cancelling_returns_to_an_application_with_error_return(visitor):
     visitor.goes_to_apple("/login?return_to=%2Faccount&error_return=%2Flogout%3Ffrom%3Dapp")
     visitor.press("button[value=cancel]", "/logout")
     assert visitor.driver.current_url.endswith("/logout?from=app&error=user_cancelled_authorize")

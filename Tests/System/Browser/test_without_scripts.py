@@ -55,7 +55,7 @@ def test_signing_in_works_without_apples_script_and_picture(visitor, site, galle
     visitor.agrees("ada", "/logout")
 
 
-def test_apples_script_that_hangs_keeps_nobody_waiting(make_own_visitor, site):
+def test_a_hanging_script_of_apple_delays_nobody(make_own_visitor, site):
     site.apple.call("PUT", "faults/script", {"hang": True})
     visitor = make_own_visitor(site, page_load_strategy="none")
     visitor.open("/login")

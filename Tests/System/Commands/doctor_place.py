@@ -15,7 +15,7 @@ from processes import finished
 from programs import ROOT, Program, Site, free_port
 
 DOCUMENT = ROOT / "docs/reference/doctor.md"
-DOCUMENTED = set(re.findall(r"^\| (?:`[a-z_]+`)? \| `([a-z_]+)` \|", DOCUMENT.read_text(), re.MULTILINE))
+DOCUMENTED = set(re.findall(r"^  - `([a-z_]+)`", DOCUMENT.read_text(), re.MULTILINE))
 # Met by Tests/System/PostgreSQL and by DoctorStoreTests.
 ON_POSTGRESQL = {"database_clock", "database_not_durable", "replication_asynchronous"}
 # What a test met; the last test holds it against the page.

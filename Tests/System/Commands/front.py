@@ -1,4 +1,4 @@
-"""What stands between publicURL and Bramley in the tests of `bramley doctor`: a proxy with TLS and bad habits."""
+"""A misbehaving proxy with TLS between publicURL and Bramley, for the tests of `bramley doctor`."""
 
 import http.client
 import ssl
@@ -11,13 +11,13 @@ from typing import Callable
 from answering import Answering
 from programs import free_port
 
-# Hop by hop (RFC 9110 §7.6.1), or made anew by who forwards.
+# Hop by hop (RFC 9110 §7.6.1), or made again by who forwards.
 DROPPED = {"connection", "keep-alive", "transfer-encoding", "content-length", "x-forwarded-for"}
 
 
 @dataclass
 class Habits:
-    """What the proxy does to requests and answers. As it stands: all that Bramley needs, and no more."""
+    """What the proxy does to requests and answers; by default exactly what Bramley needs."""
 
     # Where Bramley sees it come from; 127.0.0.2 is the one it trusts.
     source: str = "127.0.0.2"

@@ -59,7 +59,7 @@ class Terminal:
 
     @property
     def was_quiet(self) -> bool:
-        """Whether nothing is there that must not be: what takes less than a second says nothing meanwhile."""
+        """Whether no progress is shown, as for work of less than a second."""
         self.read()
         return self.written == b"" or time.monotonic() - self.started > 1
 
@@ -85,7 +85,7 @@ class Terminal:
 
     @property
     def screen(self) -> str:
-        """What stands there at the end: the lines, with what was written over left out."""
+        """The lines shown at the end, without overwritten ones."""
         lines = []
         for line in self.written.decode().split("\n"):
             shown = ""

@@ -53,7 +53,7 @@ def house(make_shared_site, tmp_path_factory):
     return House(make_shared_site, tmp_path_factory.mktemp("rules"))
 
 
-def test_what_the_file_says_now_is_in_force(house):
+def test_the_current_file_is_in_force(house):
     assert house.statuses() == (204, 401)
     write_private(house.rules, CLOSED)
     assert house.statuses() == (204, 401), "not before SIGHUP"

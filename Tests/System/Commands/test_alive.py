@@ -9,7 +9,7 @@ from processes import finished
 from programs import Program, free_port
 
 
-def test_alive_tells_whether_the_server_answers(make_site):
+def test_alive_reports_whether_the_server_answers(make_site):
     site = make_site()
     alive = site.operator.run("doctor", "--alive")
     assert (alive.returncode, alive.stdout, alive.stderr) == (0, "", "")
@@ -22,7 +22,7 @@ def test_alive_tells_whether_the_server_answers(make_site):
     assert dead.returncode == 1 and "does not answer on its admin listener" in dead.stderr
 
 
-def test_the_simulator_makes_a_key_and_tells_whether_it_answers(binaries, tmp_path):
+def test_the_simulator_creates_a_key_and_reports_whether_it_answers(binaries, tmp_path):
     port, key = free_port(), tmp_path / "AuthKey_DEMOKEY001.p8"
 
     def start() -> Program:
@@ -48,6 +48,6 @@ def test_the_simulator_makes_a_key_and_tells_whether_it_answers(binaries, tmp_pa
     assert key.read_bytes() == made, "the key stays at the next start"
 
 
-def test_the_simulator_says_that_it_cannot_write_a_key(binaries, tmp_path):
+def test_the_simulator_reports_an_unwritable_key(binaries, tmp_path):
     done = finished(binaries / "apple-simulator", "--key-id", "DEMOKEY001", "--key", tmp_path / "nowhere/AuthKey.p8")
     assert done.returncode != 0 and "does not exist and cannot be written" in done.stderr

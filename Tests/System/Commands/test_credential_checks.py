@@ -70,7 +70,7 @@ def test_many_dead_tokens_stop_the_checks_until_the_operator_decides(make_run):
     assert again.returncode == 1 and "nothing to accept" in again.stderr
 
 
-def test_a_refused_client_waits_and_nobody_is_signed_out(make_run):
+def test_checks_of_a_refused_client_pause_and_nobody_is_signed_out(make_run):
     run = make_run(40)
     run.site.apple.call("PUT", "faults/token", {"error": "invalid_client"})
     run.site.start()

@@ -161,7 +161,7 @@ def test_a_refused_notification_is_reported(place):
     b"ready\n", b"<html>hello</html>", b'{"status":"ready","checks":[]}',
     b'{"status":"ready","checks":[{"name":"storage","ok":true,"problem":null}]}', b"", b"x" * 100_000])
 def test_another_program_on_the_admin_port_is_reported(place, body):
-    """Regression: whoever answered 200 and `ready` there was taken for the server."""
+    """Regression: any program that answered 200 and `ready` there passed for the server."""
     # What it was sent is all it has to show.
     stranger = Answering(lambda asked, _: (200, {"Bramley-Doctor": asked.headers["Bramley-Doctor"]}, body))
     found = place.doctor(ADMIN_PORT=stranger.port).only("server_elsewhere")

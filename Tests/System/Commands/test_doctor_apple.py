@@ -10,7 +10,7 @@ from authority import self_signed
 from doctor_place import NO_HTTP, listening
 from front import AppleAnswers
 from programs import KEY_ID, SERVICES_ID, TEAM_ID, free_port, write_private
-from web import call, part_of
+from web import call, part_of, sign_in
 
 
 def test_an_untrusted_certificate_of_apples_is_reported(place):
@@ -103,8 +103,8 @@ def test_every_client_is_probed_with_every_key(place, apple, tmp_path, key):
         f"{client} with key {key}" for key in (KEY_ID, "NEXTKEY001") for client in clients]
 
 
-def test_a_key_is_not_called_good_by_an_answer_that_says_nothing(place, apple):
-    """One client is refused and the other's answer is an error page: nobody has taken this key."""
+def test_an_inconclusive_answer_does_not_confirm_a_key(place, apple):
+    """One client is refused and the other's answer is an error page: the key was not accepted."""
     apple.token = [(400, b'{"error":"invalid_client"}'), (503, b"later")]
     report = place.doctor(APPLE_ENDPOINT=apple.origin, APPLE_BUNDLE_IDS="com.example.app")
     assert report.wrong == ["client_refused", "client_unanswered"]
@@ -132,7 +132,7 @@ def test_a_client_that_apple_refuses_is_reported(place):
 
 
 def test_a_key_that_apple_refuses_is_reported(place, tmp_path, key):
-    """Each is asked about alone: the one that works does not answer for the other."""
+    """Each key is probed separately: a valid one does not vouch for the other."""
     write_private(tmp_path / "next.p8", key)
     place.site.apple.call("POST", "clients", {
         "id": "com.example.clip", "team": TEAM_ID, "keyID": "NEXTKEY001", "key": key.decode()})
@@ -146,8 +146,8 @@ def test_a_key_that_apple_refuses_is_reported(place, tmp_path, key):
     assert report.wrong == ["client_refused"]
 
 
-def test_a_revoked_key_is_not_called_good(place):
-    """Apple looks for a code before it looks at the client, so a made-up code alone proves nothing."""
+def test_a_revoked_key_is_not_confirmed(place):
+    """Apple looks for a code before it looks at the client, so an invalid code proves nothing."""
     report = place.doctor()
     assert [item["state"] for item in report.about("apple_key") + report.about("client")] == ["good"] * 3
     place.site.apple.call("DELETE", f"client-keys/{KEY_ID}")
@@ -158,13 +158,34 @@ def test_a_revoked_key_is_not_called_good(place):
     assert "not be revoked" in report.one("apple_key_refused")["nextStep"]
 
 
-def test_an_answer_to_the_code_alone_proves_nothing(place, apple):
+def test_an_answer_about_only_the_code_proves_nothing(place, apple):
     report = place.doctor(APPLE_ENDPOINT=apple.origin, APPLE_BUNDLE_IDS="com.example.app")
     assert report.wrong == []
     assert [item["state"] for item in report.items if item["finding"] == "client_unproven"] == ["unsure", "unsure"]
+    assert "Sign in once" in report.one("apple_key_unproven")["nextStep"]
 
 
-def test_an_unknown_error_of_apples_is_reported(place):
+def test_what_the_server_has_learned_decides_where_apple_says_nothing(place, apple):
+    place.site.apple.add_person("prover")
+    sign_in(place.site, "prover")
+    report = place.doctor(APPLE_ENDPOINT=apple.origin, APPLE_BUNDLE_IDS="com.example.app")
+    # Of the app nobody has learned anything.
+    assert report.doubt("client_unproven")["about"] == f"com.example.app with key {KEY_ID}"
+    good = report.about("apple_key", "good") + report.about("client", "good")
+    assert good
+    for item in good:
+        assert "accepted" in item["detail"] and "at 20" in item["detail"]
+    place.site.apple.call("DELETE", f"client-keys/{KEY_ID}")
+    with pytest.raises(AssertionError):
+        sign_in(place.site, "prover")
+    report = place.doctor(APPLE_ENDPOINT=apple.origin, APPLE_BUNDLE_IDS="com.example.app")
+    place.site.apple.call("POST", "reset")
+    place.site.restart()
+    assert report.about("apple_key", "good") + report.about("client", "good") == []
+    assert "but Apple refused it at 20" in report.one("apple_key_refused")["detail"]
+
+
+def test_an_unknown_error_of_apple_is_reported(place):
     place.fault("token", {"error": "invalid_request"})
     assert "invalid_request" in place.doctor(APPLE_BUNDLE_IDS="").doubt("client_unexpected")["detail"]
 
@@ -174,6 +195,6 @@ def test_an_unknown_error_of_apples_is_reported(place):
     *[("token", fault, "client_unanswered") for fault in (
         {"status": 503}, {"status": 429}, {"body": "html"}, {"close": "half"})],
 ])
-def test_a_broken_endpoint_of_apples_is_reported(place, endpoint, fault, finding):
+def test_a_broken_endpoint_of_apple_is_reported(place, endpoint, fault, finding):
     place.fault(endpoint, fault)
     assert place.doctor(APPLE_BUNDLE_IDS="").wrong == [finding]

@@ -37,7 +37,7 @@ def test_a_listener_with_the_configured_certificate_is_accepted(own):
 
 
 def test_a_listener_with_another_certificate_is_reported(own, doctor_place):
-    # What the running server refuses is no error in a configuration.
+    # What the running server refuses is not an error in a configuration.
     own.site.put(doctor_place.authority.issue("localhost", start=-3, days=2))
     eventually(lambda: "reason=expired" in own.site.server.text(), "the refusal", own.site.server.text)
     report = own.doctor()

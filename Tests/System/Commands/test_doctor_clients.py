@@ -38,7 +38,7 @@ def change(place: Place, name: str, column: str, value: int) -> None:
     place.site.operator.database(f"UPDATE openid_client SET {column} = ? WHERE id = ?", value, name)
 
 
-def test_without_clients_the_doctor_says_nothing_of_them(place):
+def test_without_clients_the_doctor_has_no_findings_about_them(place):
     assert place.doctor().about("openid_client") == []
 
 

@@ -21,7 +21,7 @@ def test_a_name_is_explained(run_command, code, words):
     assert all(word in run.stdout for word in words), run.stdout
 
 
-def test_all_codes_are_listed_one_a_line(run_command):
+def test_all_codes_are_listed_one_per_line(run_command):
     lines = [line.split("\t") for line in run_command("explain").stdout.splitlines()]
     assert len(lines) > 60 and all(len(line) == 3 for line in lines)
     assert ["stale_state", "400", "the sign-in took longer than `login.attemptLifetime`"] in lines
@@ -30,7 +30,7 @@ def test_all_codes_are_listed_one_a_line(run_command):
 @pytest.mark.parametrize("arguments, said, others", [
     (["stale_stat"], "There is nothing named \"stale_stat\" to explain", "stale_state"),
     (["--reference", "metric"], "There is no page \"metric\"", "failures, doctor, metrics, log-lines")])
-def test_an_unknown_name_or_page_is_a_usage_error_and_others_are_named(run_command, arguments, said, others):
+def test_an_unknown_name_or_page_is_a_usage_error_with_suggestions(run_command, arguments, said, others):
     run = run_command("explain", *arguments)
     assert run.returncode == 64 and run.stdout == ""
     assert said in run.stderr and others in run.stderr

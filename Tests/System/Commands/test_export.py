@@ -19,7 +19,7 @@ CHECKS = "schedule and results of the daily checks"
 TRANSFER = "`transfer_target` and related columns"
 WEBHOOKS = "undelivered events and logout tokens"
 UNDER_WAY = "sign-ins and links under way"
-AUDIT = "the audit log, which names no one"
+AUDIT = "the audit log: use"
 SEARCHED = "for searches"
 RETENTION = "when a session is examined next"
 ORDER = "when Apple last reported each"
@@ -31,7 +31,8 @@ USER = {
     "given_name": "user.name.given", "family_name": "user.name.family", "email": "user.email",
     "email_verified": "user.emailVerified", "email_private": "user.isPrivateEmail",
     "email_forwarding": "user.emailForwarding", "email_event_at": "emailForwardingChangedAt",
-    "real_user_status": "user.realUserStatus", "created_at": "user.createdAt", "updated_at": "updatedAt",
+    "real_user_status": "user.realUserStatus", "organization_id": "user.organizationID",
+    "created_at": "user.createdAt", "updated_at": "updatedAt",
     "indexed_name": SEARCHED, "indexed_groups": SEARCHED}
 IDENTITY = {
     "id": ROW, "user": "user.id", "team": "appleIdentities.0.teamID", "subject": "appleIdentities.0.subject",
@@ -73,7 +74,8 @@ EVENT = {
     "sequence": ROW, "salt": "events.0.id", "type": "events.0.type", "time": "events.0.time",
     "user": "events.0.data.user", "session": "events.0.data.session", "cause": "events.0.data.cause",
     "fields": "events.1.data.fields.0", "into_user": "events.2.data.into",
-    "external_id": "events.1.data.externalID", "link": "events.3.data.link"}
+    "external_id": "events.1.data.externalID", "link": "events.3.data.link",
+    "client": "events.4.data.clientID"}
 
 EXPORTED = {
     "user": USER, "apple_identity": IDENTITY, "apple_credential": CREDENTIAL, "first_consent": CONSENT,
@@ -103,7 +105,7 @@ ROWS = [
         "id": ANN, "state": "disabled", "external_id": "shop-77", "groups": '["brewers"]', "given_name": "Annabel",
         "family_name": "Leeworth", "email": "ann@example.com", "email_verified": 1, "email_private": 1,
         "email_forwarding": 1, "email_event_at": START + 1, "real_user_status": "likelyReal",
-        "created_at": START + 2, "updated_at": START + 3}),
+        "organization_id": "org-77", "created_at": START + 2, "updated_at": START + 3}),
     ("apple_identity", {
         "id": 7, "user": ANN, "team": TEAM_ID, "subject": SUBJECT, "transfer_subject": "002.transfer",
         "credential_state": "revoked", "last_sign_in_issued_at": START + 4, "created_at": START + 5,
@@ -139,6 +141,8 @@ ROWS = [
     ("event", {
         "sequence": 61, "salt": b"6" * 10, "type": "account.linked", "time": START + 18, "user": ANN,
         "link": "lnk_" + "7" * 26}),
+    ("event", {
+        "sequence": 71, "salt": b"7" * 10, "type": "access.ended", "time": START + 19, "user": ANN, "client": "grafana-71"}),
 ]
 
 

@@ -63,7 +63,7 @@ PRODUCTS = {
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
-def test_everybody_moves_in_once(make_site, binaries, product):
+def test_everyone_is_imported_once(make_site, binaries, product):
     prefix, export = PRODUCTS[product]
     site = make_site({"access.signUp": "closed"})
     subjects = {who: subject(site, who) for who in PEOPLE}
@@ -107,7 +107,7 @@ def state(site, sub: str) -> str:
         "SELECT u.state FROM user u JOIN apple_identity i ON i.user = u.id WHERE i.subject = ?", sub)[0][0]
 
 
-def test_an_import_lets_nobody_in_who_was_disabled(site):
+def test_an_import_keeps_disabled_people_disabled(site):
     sub = subject(site, "ada")
     done = take(site, "firebase", {"localId": "f", "disabled": True, "providerUserInfo": [
         {"providerId": "apple.com", "rawId": sub}]})

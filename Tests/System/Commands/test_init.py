@@ -3,7 +3,7 @@
 import json
 import os
 import re
-import signal
+import shlex
 from pathlib import Path
 
 import pexpect
@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from authority import self_signed
 from patience import PATIENCE
-from programs import write_private
+from programs import preloaded, write_private
 
 KEY_FILE = "AuthKey_F6G7H8I9J0.p8"
 FLAGS = {
@@ -59,9 +59,9 @@ def init(run_command, folder):
 
 @pytest.fixture
 def terminal(request, bramley, folder):
-    def spawn(*arguments: str, dimensions: tuple | None = (50, 200)) -> pexpect.spawn:
+    def spawn(*arguments: str, dimensions: tuple | None = (50, 200), **environment: str) -> pexpect.spawn:
         child = pexpect.spawn(
-            str(bramley), ["init", *arguments], cwd=folder, env={"TERM": "dumb"}, encoding="utf-8", timeout=PATIENCE,
+            str(bramley), ["init", *arguments], cwd=folder, env={"TERM": "dumb"} | environment, encoding="utf-8", timeout=PATIENCE,
             dimensions=dimensions)
         request.addfinalizer(lambda: child.close(force=True))
         return child
@@ -73,8 +73,8 @@ def files(folder: Path) -> list[str]:
     return sorted(file.name for file in folder.iterdir() if file.name != KEY_FILE)
 
 
-def finish(child: pexpect.spawn, code: int | None = 0) -> str:
-    """What it writes until it ends, with this exit code, or (None) by a signal."""
+def finish(child: pexpect.spawn, code: int = 0) -> str:
+    """What it writes until it ends, with this exit code."""
     child.expect(pexpect.EOF)
     child.wait()
     assert child.exitstatus == code, child.before
@@ -87,7 +87,7 @@ def written(folder: Path) -> dict:
     return json.loads((folder / "config.json").read_text())
 
 
-def test_writes_what_the_flags_say(init, folder, run_command):
+def test_writes_the_given_flags(init, folder, run_command):
     run = init(FLAGS)
     assert (run.returncode, run.stderr) == (0, "")
     assert files(folder) == ["config.json", "config.schema.json"]
@@ -123,6 +123,7 @@ def test_without_a_terminal_names_the_missing_flags(init, folder, text):
     assert run.returncode == 1
     assert run.stdout == ""
     lines = run.stderr.splitlines()
+    assert lines[0] == "Standard input is not a terminal: nothing is asked or read. Pass the answers as flags."
     named = [match[1] for line in lines if (match := re.match(r"error: \S+ \((--[a-z-]+)\): is required\. ", line))]
     assert named == [
         "--public-url", "--sign-up", "--services-id", "--team-id", "--key-id", "--private-key-file", "--scopes"]
@@ -139,7 +140,7 @@ def test_without_a_terminal_names_the_missing_flags(init, folder, text):
     ("--site-name", "a\x1b[31m", "site.name"), ("--apple-private-key", "text", "apple.privateKey"),
     ("--apple-endpoint", "https://evil.example", "apple.endpoint"),
 ])
-def test_refuses_what_check_refuses_in_its_words(init, folder, run_command, flag, value, name):
+def test_refuses_with_the_messages_of_check(init, folder, run_command, flag, value, name):
     run = init(FLAGS | {flag: value})
     assert run.returncode == 1
     assert files(folder) == []
@@ -151,7 +152,8 @@ def test_refuses_what_check_refuses_in_its_words(init, folder, run_command, flag
             "--bundle-ids": "--apple-bundle-ids"}
     write_private(folder / "good.json", json.dumps(WRITTEN).encode())
     check = run_command("check", "--config", "good.json", f"{long.get(flag, flag)}={value}", cwd=folder)
-    assert said[1] in check.stderr
+    # It warns of a simulated Apple, which only serve and init refuse.
+    assert said[1] in check.stderr + check.stdout
 
 
 @pytest.mark.parametrize("mode,refused", [(0o600, False), (0o400, False), (0o644, True), (0o660, True)])
@@ -175,7 +177,7 @@ def test_refuses_a_file_without_a_key(init, folder):
      f'warning: apple.keyID (config.json): is "AAAAAAAAAA", but the name of "{KEY_FILE}" says F6G7H8I9J0.'),
     ("--public-url", "http://localhost:8080", "Apple accepts neither http nor a host such as localhost."),
 ])
-def test_accepts_what_is_doubtful_and_says_so(init, flag, value, said):
+def test_accepts_doubtful_values_with_a_warning(init, flag, value, said):
     run = init(FLAGS | {flag: value})
     assert run.returncode == 0 and said in run.stdout
 
@@ -192,7 +194,7 @@ def test_never_overwrites_without_force(init, folder, name, content):
 
 @pytest.mark.parametrize("content, more, said", [
     ("precious", ["--force"], ""), ("{}", [], "2. Start the server: bramley serve\n")])
-def test_overwrites_with_force_or_where_nothing_is_set(init, folder, content, more, said):
+def test_overwrites_with_force_or_an_empty_configuration(init, folder, content, more, said):
     (folder / "config.json").write_text(content)
     (folder / "config.json").chmod(0o644)
     run = init([*words_of(FLAGS), *more])
@@ -243,7 +245,13 @@ def answers(child: pexpect.spawn, texts: dict[str, str]) -> None:
         answer(child, key, text)
 
 
-def test_asks_and_asks_again(terminal, folder):
+def confirm(child: pexpect.spawn) -> str:
+    """To write what was shown, and what is printed then."""
+    answer(child, "Write it?", "", offer="yes")
+    return child.before + finish(child)
+
+
+def test_repeats_a_question_until_the_answer_is_valid(terminal, folder):
     child = terminal()
     for key, text, *said in [
         ("publicURL", "", "error: publicURL: is required."),
@@ -274,7 +282,9 @@ def test_asks_and_asks_again(terminal, folder):
         ("login.allowedReturnOrigins", "https://www.example.com https://shop.example.com"),
     ]:
         answer(child, key, text, *said)
-    text = finish(child)
+    text = confirm(child)
+    # What is written is shown before.
+    assert re.search(r"apple.bundleIDs +com.example.app, com.example.other\r", text)
     assert "The configuration is valid." in text
     for value in PORTAL:
         assert value in text
@@ -286,27 +296,28 @@ def test_asks_and_asks_again(terminal, folder):
     }
 
 
-def test_asks_only_for_what_the_flags_leave_open(terminal, folder):
+def test_asks_only_for_missing_flags(terminal, folder):
     child = terminal(*words_of(FLAGS), "--bundle-ids", "", "--site-name", "Example")
     answers(child, {"apple.keyID": "", "server.certificateFile": "", "server.trustedProxies": "none",
                     "sessions.cookieDomain": "none", "login.allowedReturnOrigins": ""})
-    text = finish(child)
+    text = confirm(child)
     # What stays to be put right is said, and that it holds is not the whole of it.
     assert "apple.bundleIDs" in text and "will be refused" in text
     assert "The configuration is valid, with 2 warnings above." in text
     assert written(folder)["server"] == {"trustedProxies": []}
 
 
-def test_takes_the_empty_list_that_it_suggests(terminal, folder):
-    child = terminal(*words_of(FLAGS | {"--scopes": "[]"}), "--site-name", "Example")
+@pytest.mark.parametrize("scopes", ["[]", "none", ""])
+def test_takes_the_empty_list_that_it_suggests(terminal, folder, scopes):
+    child = terminal(*words_of(FLAGS | {"--scopes": scopes}), "--site-name", "Example")
     answers(child, {"apple.keyID": "", "apple.bundleIDs": "[]", "server.certificateFile": "",
                     "server.trustedProxies": "[]", "sessions.cookieDomain": "none", "login.allowedReturnOrigins": "[]"})
-    finish(child)
+    confirm(child)
     found = written(folder)
     assert (found["apple"]["scopes"], found["apple"]["bundleIDs"], found["server"]) == ([], [], {"trustedProxies": []})
 
 
-def test_whoever_holds_the_certificate_is_asked_for_its_key_and_no_proxy(terminal, folder):
+def test_with_a_certificate_asks_for_its_key_and_not_for_a_proxy(terminal, folder):
     for name, host in (("own", "id.example.com"), ("other", "www.example.com")):
         self_signed(host, days=61).write(folder, name)
     child = terminal(*words_of(FLAGS), "--bundle-ids", "", "--site-name", "Example")
@@ -319,12 +330,12 @@ def test_whoever_holds_the_certificate_is_asked_for_its_key_and_no_proxy(termina
     answer(child, "server.privateKeyFile", "own.key")
     answer(child, "server.trustedProxies", "", offer="none")
     answers(child, {"sessions.cookieDomain": "", "login.allowedReturnOrigins": ""})
-    finish(child)
+    confirm(child)
     assert written(folder)["server"] == {"certificateFile": "own.pem", "privateKeyFile": "own.key"}
 
 
 @pytest.mark.parametrize("columns,width", [(60, 60), (120, 120), (0, 80)])
-def test_lines_fit_the_terminal_and_hold_no_markdown(terminal, columns, width):
+def test_lines_fit_the_terminal_and_contain_no_markdown(terminal, columns, width):
     """Regression: explanations were one long line of Markdown. A terminal that does not say its width has 80 columns."""
     child = terminal(dimensions=(50, columns))
     answer(child, "publicURL", "")
@@ -336,7 +347,7 @@ def test_lines_fit_the_terminal_and_hold_no_markdown(terminal, columns, width):
                       ("sessions.cookieDomain", ""), ("login.allowedReturnOrigins", "")]:
         answer(child, key, text)
         said += child.before if key not in OFFERS else ""
-    said += finish(child)
+    said += confirm(child)
     lines = said.replace("\r", "").split("\n")
     assert "is required" in said and "native.md" not in said
     assert not [line for line in lines if "`" in line or "](" in line]
@@ -345,7 +356,7 @@ def test_lines_fit_the_terminal_and_hold_no_markdown(terminal, columns, width):
     assert max(len(line) for line in lines) > width - 20
 
 
-def test_a_wrong_flag_is_told_before_anything_is_asked(terminal, folder):
+def test_a_wrong_flag_is_reported_before_any_question(terminal, folder):
     said = finish(terminal("--team-id", "x"), 1)
     assert "apple.teamID (--team-id)" in said and "publicURL" not in said
 
@@ -354,7 +365,7 @@ def test_non_interactive_asks_nothing_on_a_terminal(terminal):
     assert "7 errors" in finish(terminal("--non-interactive"), 1)
 
 
-def test_a_key_others_can_read_is_asked_for_until_it_is_right(terminal, folder):
+def test_a_key_that_others_can_read_is_asked_for_again(terminal, folder):
     (folder / KEY_FILE).chmod(0o644)
     child = terminal(*words_of({flag: FLAGS[flag] for flag in FLAGS if flag != "--private-key-file"}))
     answer(child, "apple.privateKeyFile", "", f"Run: chmod 600 {KEY_FILE}")
@@ -373,13 +384,77 @@ def test_the_end_of_input_writes_nothing(terminal, folder, answers):
     assert files(folder) == []
 
 
-def test_control_c_writes_nothing(terminal, folder):
-    child = terminal()
-    answer(child, "publicURL", "https://id.example.com", "apple.servicesID: ")
+def test_control_c_writes_nothing_and_shows_the_answers_as_a_command(terminal, folder):
+    child = terminal("--sign-up", "open", "--server-port", "8081")
+    answers(child, {"publicURL": "https://id.example.com", "apple.servicesID": "com.example.web",
+                    "apple.teamID": "A1B2C3D4E5", "apple.privateKeyFile": "", "apple.keyID": "", "apple.bundleIDs": "none",
+                    "apple.scopes": "none", "site.name": "Orchard & Co's"})
+    child.expect_exact("server.certificateFile [none: a proxy has it]: ")
     child.sendintr()
-    finish(child, None)
-    assert child.signalstatus == signal.SIGINT
+    said = finish(child, 1)
+    assert "Interrupted. Nothing was written." in said
     assert files(folder) == []
+    command = re.search(r"^  bramley (init .*?)\r?$", said, re.MULTILINE)[1]
+    # It goes on where it was interrupted.
+    child = terminal(*shlex.split(command)[1:])
+    answers(child, {"server.certificateFile": "", "server.trustedProxies": "", "sessions.cookieDomain": "",
+                    "login.allowedReturnOrigins": ""})
+    confirm(child)
+    assert written(folder) == WRITTEN | {
+        "site": {"name": "Orchard & Co's"}, "server": {"port": 8081, "trustedProxies": ["127.0.0.1"]},
+        "apple": WRITTEN["apple"] | {"bundleIDs": [], "scopes": []}}
+
+
+def test_control_c_is_noticed_on_one_processor(terminal, folder, tmp_path_factory):
+    """Regression: the task that waits for an answer kept the only thread, so that nobody saw the signal."""
+    library = preloaded("""
+        #define _GNU_SOURCE
+        #include <dlfcn.h>
+        #include <unistd.h>
+        long sysconf(int name) {
+            if (name == _SC_NPROCESSORS_ONLN || name == _SC_NPROCESSORS_CONF) return 1;
+            return ((long (*)(int))dlsym(RTLD_NEXT, "sysconf"))(name);
+        }
+        """, tmp_path_factory.mktemp("one") / "one.so")
+    child = terminal(LD_PRELOAD=str(library))
+    child.expect_exact("publicURL: ")
+    child.sendintr()
+    assert "Interrupted. Nothing was written." in finish(child, 1)
+
+
+def test_goes_back_and_offers_the_answer_from_before(terminal, folder):
+    child = terminal(*words_of(FLAGS), "--key-id", "F6G7H8I9J0", "--bundle-ids", "none")
+    answer(child, "site.name", "<", "This is the first question.")
+    answers(child, {"site.name": "Orchard", "server.certificateFile": "", "server.trustedProxies": "10.0.0.1",
+                    "sessions.cookieDomain": ""})
+    answer(child, "login.allowedReturnOrigins", "<")
+    answer(child, "sessions.cookieDomain", "<")
+    answer(child, "server.trustedProxies", "10.0.0.2", offer="10.0.0.1")
+    answers(child, {"sessions.cookieDomain": "", "login.allowedReturnOrigins": ""})
+    answer(child, "Write it?", "<", offer="yes")
+    answer(child, "login.allowedReturnOrigins", "")
+    confirm(child)
+    assert written(folder)["server"] == {"trustedProxies": ["10.0.0.2"]}
+    assert written(folder)["site"] == {"name": "Orchard"}
+
+
+def test_a_refused_answer_is_forgotten(terminal):
+    child = terminal("--output", "my config.json", *words_of(FLAGS), "--key-id", "F6G7H8I9J0", "--bundle-ids", "none")
+    answer(child, "site.name", "Orchard")
+    answer(child, "server.certificateFile", "nowhere.pem", "does not exist.")
+    answer(child, "server.certificateFile", "<")
+    child.expect_exact("site.name [Orchard]: ")
+    child.sendintr()
+    said = finish(child, 1)
+    assert "  bramley init --output 'my config.json' --public-url " in said and "nowhere.pem" not in said
+
+
+def test_completes_an_unfinished_file(init, folder):
+    begun = {"publicURL": "https://id.example.com", "server": {"port": 8081}, "apple": {"scopes": ["email"]}}
+    (folder / "config.json").write_text(json.dumps(begun))
+    run = init({flag: FLAGS[flag] for flag in FLAGS if flag not in ("--public-url", "--scopes")})
+    assert run.returncode == 0, run.stderr
+    assert written(folder) == WRITTEN | {"server": {"port": 8081}, "apple": WRITTEN["apple"] | {"scopes": ["email"]}}
 
 
 def test_suggests_no_key_file_where_there_are_two(terminal, folder, key):

@@ -1,4 +1,4 @@
-"""Tests/Support/leftovers.py: what a run leaves behind is found, named and taken away."""
+"""Tests/Support/leftovers.py: leftovers of a run are found, named and removed."""
 
 import os
 import signal
@@ -29,7 +29,7 @@ def number(file: Path) -> int:
 
 
 @pytest.mark.parametrize("script, status", [("true", 0), ("exit 3", 3), ("sleep 0.3 & exit 0", 0)])
-def test_a_run_that_leaves_nothing_ends_as_it_ended(tmp_path, script, status):
+def test_a_clean_run_keeps_its_result(tmp_path, script, status):
     run = start(tmp_path, f'echo x > "$TMPDIR/file"; {script}')
     assert (run.wait(PATIENCE), run.stderr.read()) == (status, "")
     assert list(tmp_path.iterdir()) == [], "its folder for temporary files is gone"
@@ -73,7 +73,7 @@ def test_a_mount_is_named_and_undone(tmp_path):
     assert run.returncode == 1 and f"mount {tmp_path}/place" in run.stderr
 
 
-def test_a_suite_that_leaves_a_process_fails_by_it(tmp_path):
+def test_a_suite_that_leaves_a_process_fails(tmp_path):
     (tmp_path / "test_it.py").write_text(
         "import subprocess\n"
         "def test_it():\n"

@@ -22,7 +22,7 @@ def post(site, **members) -> int:
     return sent["deliveries"][0]["status"]
 
 
-def test_the_app_that_is_missing_is_named_once_a_minute(site):
+def test_an_unlisted_app_is_logged_once_a_minute(site):
     assert post(site) == 200
     for _ in range(3):
         assert post(site, aud="com.example.primary") == 400

@@ -1,4 +1,4 @@
-"""How people are named on a command line, what lists show of them, and who is told to have run a command."""
+"""How a command line names people, what lists show of them, and who is recorded as having run a command."""
 
 import json
 import os
@@ -12,6 +12,7 @@ import pytest
 
 from processes import finished
 from programs import write_private
+from terminal import Terminal
 
 PEOPLE = [
     # number, given, family, address, verified, external ID, subject
@@ -66,7 +67,7 @@ def states(house) -> dict[str, str]:
     (user(1), 1), ("ada@example.com", 1), ("ADA@Example.com", 1), ("customer-2", 2), ("002.yonath", 2),
     ("byron", 1), ("Ada B", 1), ("ÉMILIE", 3), ("du cha", 3), ("châ", 3), ("100% ", 5), ("mar som", 5), ("mary@example.com", 5),
 ])
-def test_a_person_is_found_by_whatever_is_known(people, text, number):
+def test_a_person_is_found_by_any_identifier(people, text, number):
     assert people.json("users", "show", text)["id"] == user(number)
     assert people.run("users", "groups", text).returncode == 0
     assert json.loads(people.bramley("users", "export", text))["user"]["id"] == user(number)
@@ -103,6 +104,40 @@ def test_changes_by_name_ask_for_confirmation(people, command, flags, text):
     assert people.database("SELECT * FROM user") == before
 
 
+@pytest.mark.parametrize("command, ids, hidden", [
+    (["users", "list"], [user(number) for number in range(1, 6)], "CREATED, EXTERNAL ID"),
+    (["sessions", "list"], ["ses_" + "0" * 26, user(1)], "EMAIL, DEVICE, ADDRESS, CREATED, KIND"),
+    (["api-keys", "list"], ["key_" + "0" * 26], "LAST USED, EXPIRES"),
+])
+def test_on_80_columns_ids_are_whole_and_missing_columns_are_named(people, monkeypatch, command, ids, hidden):
+    people.database("UPDATE user SET email = id || '@privaterelay.appleid.com', groups = '[\"administrators\"]'")
+    insert(people, "session", id="ses_" + "0" * 26, token_hash=bytes(32), user=user(1), kind="browser",
+           user_agent="Mozilla/5.0 (Macintosh) Version/26.0 Safari/605.1.15", address="203.0.113.254")
+    people.database("DELETE FROM api_key")
+    insert(people, "api_key", id="key_" + "0" * 26, hash=bytes(32), name="the shop",
+           scopes='["users:read","events:read"]')
+    monkeypatch.setenv("NO_COLOR", "1")
+    terminal = Terminal([str(people.program), *command, "--config", str(people.folder / "config.json")])
+    try:
+        lines = terminal.end().screen.splitlines()
+    finally:
+        terminal.close()
+    *table, hint = [line for line in lines if line]
+    assert hint.startswith(f"No room for: {hidden}."), lines
+    assert len(table) == 1 + len([id for id in ids if id.startswith(table[1][:4])]), lines
+    assert all(any(id in line for line in table) for id in ids) and max(map(len, table)) <= 80, lines
+
+
+def test_an_export_overwrites_nothing(people, tmp_path):
+    file = tmp_path / "ada.json"
+    file.write_text("mine")
+    exports = people.json("audit", "list", "--type", "user.exported", "--since", "yesterday")
+    done = people.run("users", "export", user(1), "--output", str(file))
+    assert done.returncode == 1 and done.stdout == "" and file.read_text() == "mine"
+    assert done.stderr == f"error: {file} already exists. Choose another name; nothing was exported.\n"
+    assert people.json("audit", "list", "--type", "user.exported", "--since", "yesterday") == exports
+
+
 def test_changes_by_a_unique_identifier_need_no_confirmation(people):
     people.bramley("users", "disable", "customer-1")
     people.bramley("users", "disable", "002.yonath", user(4), "--yes")
@@ -131,7 +166,7 @@ def test_a_cut_list_says_so_and_all_prints_everything(people):
     (["--name", "ada", "--state", "disabled"], []), (["--email", "shared@example.com", "--all"], [3, 4]),
     (["--email", "shared@example.com", "--name", "grace"], [4]), (["--name", ""], [1, 2, 3, 4, 5]),
 ])
-def test_filters_go_together_and_page_by_page(people, filters, numbers):
+def test_filters_combine_and_page(people, filters, numbers):
     found = people.json("users", "list", *filters)["items"]
     assert [item["id"] for item in found] == [user(number) for number in numbers]
     if "--all" not in filters:
@@ -214,11 +249,22 @@ def test_commands_on_the_database_run_from_anywhere_without_apples_key(people, t
         assert refused.returncode == 1 and "apple.privateKeyFile" in refused.stderr
 
 
-def test_a_database_left_in_the_working_directory_is_not_forgotten(people, tmp_path):
-    """Before, relative paths began there: whoever relied on it must not be given an empty database."""
+def test_a_database_in_the_working_directory_is_noticed(people, tmp_path):
+    """Relative paths used to begin there: an operator who relied on it must not get an empty database."""
     folder = copied_configuration(people, tmp_path / "etc", {})
     shutil.copytree(people.folder / "data", tmp_path / "data")
     for command in ("check", "serve"):
         done = finished(people.program, command, "--config", "etc/config.json", cwd=tmp_path)
         assert done.returncode == 1 and "Write the full path" in done.stderr, done
     assert not (folder / "data").exists()
+
+
+@pytest.mark.parametrize("words, said", [
+    ("user list", "There is no command bramley user. Did you mean bramley users?"),
+    ("users lst", "There is no command bramley users lst. Did you mean bramley users list?"),
+    ("frobnicate", "Unexpected argument 'frobnicate'"),
+    ("users list --limt 3", "Unknown option '--limt'"),
+])
+def test_a_misspelt_command_is_told_the_right_one(run_command, words, said):
+    run = run_command(*words.split())
+    assert run.returncode == 64 and said in run.stderr

@@ -1,4 +1,4 @@
-"""What takes longer than a second says how far it is, on a terminal alone, and Ctrl-C ends it in order."""
+"""Work of more than a second shows its progress, only on a terminal, and Ctrl-C ends it cleanly."""
 
 import re
 import signal
@@ -73,7 +73,7 @@ def caught(start, house, target, moment, *options: str) -> Terminal:
 
 
 @pytest.mark.parametrize("moment, line", MOMENTS)
-def test_a_backup_says_how_far_it_is_and_leaves_nothing_of_that(start, house, target, moment, line):
+def test_a_backup_shows_and_clears_its_progress(start, house, target, moment, line):
     for _ in range(5):
         terminal = caught(start, house, target, moment)
         terminal.signal(signal.SIGCONT)
@@ -107,7 +107,7 @@ def test_ctrl_c_ends_a_backup_and_leaves_no_file(start, house, target, moment):
     assert list(house.folder.glob("target.db*")) == []
 
 
-def test_ctrl_c_keeps_the_backup_that_was_there(start, house, target):
+def test_ctrl_c_keeps_an_existing_backup(start, house, target):
     house.bramley("backup", str(target))
     for _ in range(5):
         # One that was done all the same has put another in its place.
@@ -121,7 +121,7 @@ def test_ctrl_c_keeps_the_backup_that_was_there(start, house, target):
     house.bramley("restore", str(target), "--yes")
 
 
-def test_ctrl_c_at_the_question_of_a_restore_leaves_everything(start, house, target):
+def test_ctrl_c_at_the_confirmation_of_a_restore_changes_nothing(start, house, target):
     house.bramley("backup", str(target))
     database = house.folder / "data/bramley.db"
     before = database.stat().st_ino
@@ -140,7 +140,7 @@ def test_ctrl_c_at_the_question_of_a_restore_leaves_everything(start, house, tar
     assert database.stat().st_ino != before
 
 
-def test_signing_everybody_out_says_for_how_long_while_it_waits(start, house):
+def test_ending_all_sessions_shows_the_elapsed_time(start, house):
     terminal = start("sessions", "revoke", "--all")
     terminal.wait_for("Type yes to continue:")
     with house.locked():
@@ -151,7 +151,7 @@ def test_signing_everybody_out_says_for_how_long_while_it_waits(start, house):
     assert "signing everybody out" not in terminal.screen
 
 
-def test_the_doctor_says_that_it_waits_for_others(start, house):
+def test_the_doctor_says_that_it_is_waiting(start, house):
     house.site.apple.call("PUT", "faults/keys", {"delay": 2500})
     try:
         terminal = start("doctor", columns=200)

@@ -55,7 +55,7 @@ def test_an_unfinished_backup_is_not_overwritten(house):
     assert not target.with_name("backup.db.unfinished").exists()
 
 
-def test_a_backup_follows_no_link_that_somebody_has_put_there(house):
+def test_a_backup_does_not_follow_a_planted_link(house):
     precious = house.folder / "precious"
     precious.write_text("precious")
     planted = house.folder / "new.db.unfinished"
@@ -102,7 +102,7 @@ def test_no_command_follows_a_link_in_the_data_directory(house, name, command):
 
 
 def untouched(house) -> tuple:
-    """What a restore that is refused leaves alone."""
+    """The files that a refused restore does not change."""
     return (data(house) / "bramley.db").stat().st_ino, sorted(
         file.name for file in data(house).iterdir() if "before-restore" in file.name or file.name == "restoring")
 
@@ -125,7 +125,7 @@ def test_another_program_that_has_the_database_open_is_named_and_nothing_is_chan
     assert restore(house).returncode == 0
 
 
-def test_a_restore_waits_for_no_command_and_no_command_for_a_restore(house):
+def test_a_restore_and_other_commands_do_not_wait_for_each_other(house):
     lock = data(house) / "restore.lock"
     before = untouched(house)
     # A command at work: it shares the lock.
@@ -175,7 +175,7 @@ def is_locked(path) -> bool:
 
 
 def kill_points(tmp_path):
-    """Kills the process before its KILL_AT-th step that gives, takes or changes a name below `data`."""
+    """Kills the process before its KILL_AT-th step that adds, removes or changes a name below `data`."""
     return preloaded("""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -225,7 +225,7 @@ def damage(house) -> dict[str, bytes]:
     return files
 
 
-def test_a_kill_at_any_step_leaves_a_damaged_database_and_its_log_or_the_backup(house, tmp_path):
+def test_a_kill_at_any_step_leaves_the_old_database_or_the_backup(house, tmp_path):
     """Between the end of the old log and the new file there was neither."""
     library, path = kill_points(tmp_path), data(house) / "bramley.db"
     old = damage(house)

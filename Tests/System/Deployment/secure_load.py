@@ -16,7 +16,7 @@ AT_ONCE = 8
 
 
 class HTTP2:
-    """As much of HTTP/2 as asks and counts. h2 will not do: it takes nothing more after a GOAWAY."""
+    """Enough of HTTP/2 to send requests and count answers. h2 accepts nothing after a GOAWAY."""
 
     def __init__(self, site):
         self.socket = site.context("h2").wrap_socket(

@@ -1,4 +1,4 @@
-"""Bramley as a service manager runs it: told where to report, given sockets, asked by signals."""
+"""Bramley as a service manager runs it: with a notify socket, inherited sockets and signals."""
 
 import contextlib
 import fcntl
@@ -89,7 +89,7 @@ class Service:
         return self
 
     def wait(self) -> "Service":
-        """Until it serves, and takes signals: connections are let in some time before that."""
+        """Waits until it serves and handles signals; connections are accepted earlier."""
         def answers():
             assert self.first.poll() is None, self.text()
             return (re.search(rb"\blistening\b.*publicURL", self.log.read_bytes()[self.beginning:])
@@ -120,7 +120,7 @@ class Service:
         return self.process
 
     def end(self) -> None:
-        """Stops whoever serves, in order, and everybody at last."""
+        """Stops the serving process cleanly, then all others."""
         if not self.first:
             return
         if is_running(self.process):

@@ -70,7 +70,7 @@ def test_the_sums_are_of_every_file(unpacked, program):
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_the_program_says_what_it_is(unpacked, binaries, program):
+def test_the_program_prints_its_version(unpacked, binaries, program):
     packed, built = unpacked[program] / "bin" / program, binaries / program
     assert version(packed) == version(built) and version(packed).startswith(f"{program} ")
     # Without symbols.
@@ -93,7 +93,7 @@ def test_the_simulator_starts_as_its_readme_says(unpacked, tmp_path):
         program.stop()
 
 
-def test_the_server_is_put_in_place_as_its_readme_says(unpacked, tmp_path):
+def test_the_server_is_installed_as_its_readme_says(unpacked, tmp_path):
     readme = (unpacked["bramley"] / "README.md").read_text()
     line = re.search(r"^    sudo (cp .*) /usr/local/$", readme, re.MULTILINE)[1]
     (tmp_path / "bin").mkdir()

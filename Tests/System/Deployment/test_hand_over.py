@@ -89,7 +89,7 @@ def descriptors(process: int) -> list[str]:
     return found
 
 
-def test_where_the_kernel_closes_no_range_the_successor_has_no_more_than_it_was_left(make_service, tmp_path):
+def test_without_close_range_the_successor_inherits_no_other_descriptors(make_service, tmp_path):
     """A kernel before 5.9, or a filter of system calls: what was moved out of the way stayed open, twice."""
     library = preloaded("#include <errno.h>\nint close_range(unsigned a, unsigned b, int c) {"
                         " (void)a; (void)b; (void)c; errno = ENOSYS; return -1; }\n", tmp_path / "range.so")
@@ -134,7 +134,7 @@ int sched_getaffinity(int process, size_t size, unsigned char *set) {
     assert len(listening) == 3, listening
 
 
-def test_a_successor_that_hangs_ends_with_a_server_that_is_stopped(replaceable, tmp_path):
+def test_stopping_the_server_ends_a_hanging_successor(replaceable, tmp_path):
     """It would keep the listening sockets, whose queues nobody empties, and the lock."""
     number = tmp_path / "number"
     replace_program(
@@ -157,11 +157,11 @@ def refused_successor(service, ready: int = 200) -> str:
     return service.text()[before:]
 
 
-def test_a_successor_that_refuses_the_database_leaves_the_lock(serving):
+def test_a_successor_that_refuses_the_database_keeps_the_servers_lock(serving):
     execute = serving.site.operator.database
     execute("INSERT INTO migration (name, applied_at) VALUES ('9999-later', 1)")
     execute("UPDATE meta SET value = CAST('9999-later' AS BLOB) WHERE key = 'oldest-admitted'")
-    # A newer version has left this one behind, too: it goes on, but is not ready.
+    # A newer version has left this one behind, too: it continues, but is not ready.
     assert "9999-later" in refused_successor(serving, ready=503)
     execute("DELETE FROM migration WHERE name = '9999-later'")
     execute("DELETE FROM meta WHERE key = 'oldest-admitted'")
@@ -180,7 +180,7 @@ def test_a_successor_with_another_schema_refuses_before_it_copies_anything(servi
     assert list((serving.site.folder / "data").glob("*.before-*")) == []
 
 
-def test_a_new_sealing_key_is_taken_and_written_down(serving):
+def test_a_new_sealing_key_is_used_and_stamped(serving):
     site, folder = serving.site, serving.site.folder
     old = folder / "data/sealing.key.before"
     (folder / "data/sealing.key").rename(old)
@@ -203,7 +203,7 @@ def test_a_new_sealing_key_is_taken_and_written_down(serving):
     assert serving.first.wait(timeout=PATIENCE) == 1, serving.text()[-2000:]
 
 
-def test_after_a_failure_another_can_be_asked_for(serving):
+def test_after_a_failure_another_hand_over_is_possible(serving):
     file = serving.site.folder / "config.json"
     good = file.read_text()
     break_configuration(serving)
@@ -232,7 +232,7 @@ def test_the_service_manager_follows_the_new_process(make_service, manager: Mana
     assert all("STOPPING" not in lines for _, lines in manager.heard)
 
 
-def test_a_stop_of_the_first_while_it_waits_for_idle_clients_is_quick(make_service):
+def test_stopping_the_old_server_ends_idle_clients(make_service):
     service = make_service({"server.drainTimeout": 60}).start().wait()
     first = service.process
     with socket.create_connection(("127.0.0.1", service.site.port)) as idle:
@@ -248,7 +248,7 @@ def test_a_stop_of_the_first_while_it_waits_for_idle_clients_is_quick(make_servi
     assert readiness(service) == 200
 
 
-def test_an_idle_connection_gets_one_more_answer_which_says_that_it_is_the_last(serving):
+def test_an_idle_connection_gets_one_last_answer(serving):
     with socket.create_connection(("127.0.0.1", serving.site.port)) as idle:
         request = b"GET /auth/verify HTTP/1.1\r\nHost: localhost\r\n\r\n"
         idle.sendall(request)

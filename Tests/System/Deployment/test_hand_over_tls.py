@@ -24,7 +24,7 @@ def test_under_load_no_request_fails(service):
     hand_over_under(SecureLoad(service.site), service, 3, {"http2": 500, "kept": 200, "fresh": 30, "sign-ins": 3})
 
 
-def test_streams_under_way_are_answered_and_the_connection_says_that_it_ends(service):
+def test_streams_in_progress_are_answered_before_goaway(service):
     service.start().wait()
     with SecureLoad(service.site) as load:
         cookie = f"__Host-bramley={load.session}"
@@ -67,7 +67,7 @@ def test_the_redirecting_socket_is_inherited_and_handed_over(service, count):
     assert "inherited socket used" not in service.text()
 
 
-def test_a_redirecting_socket_elsewhere_is_used_and_told(service):
+def test_a_redirecting_socket_at_another_address_is_used_and_reported(service):
     site = service.site
     elsewhere = listening(0)
     port = elsewhere[0].getsockname()[1]
@@ -78,7 +78,7 @@ def test_a_redirecting_socket_elsewhere_is_used_and_told(service):
     assert not listens(site.redirect_port)
 
 
-def test_a_redirecting_socket_nobody_wants_is_told(make_service):
+def test_an_unused_redirecting_socket_is_reported(make_service):
     service = make_service()
     unwanted = listening(0)
     service.start(sockets={"visitors": listening(service.site.port), "redirects": unwanted}).wait()

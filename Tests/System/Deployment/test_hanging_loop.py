@@ -1,4 +1,4 @@
-"""One event loop hangs while the others turn: the service manager hears nothing more, and /healthz says which."""
+"""One event loop hangs while the others run: the watchdog is no longer notified, and /healthz names the loop."""
 
 import concurrent.futures
 import contextlib
@@ -19,7 +19,7 @@ INTERVAL = 0.2
 
 @contextlib.contextmanager
 def held(thread: int):
-    """One thread of another process stands still; the others go on. What a debugger does."""
+    """Stops one thread of another process, as a debugger does; the others continue."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.ptrace.argtypes, libc.ptrace.restype = [ctypes.c_long] * 2 + [ctypes.c_void_p] * 2, ctypes.c_long
     if libc.ptrace(SEIZE, thread, None, None) != 0:
@@ -52,7 +52,7 @@ def health(service) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("manager", ["path"], indirect=True)
-def test_a_loop_that_hangs_is_told_by_silence_and_by_healthz(make_service, manager):
+def test_a_hanging_loop_stops_the_watchdog_and_fails_healthz(make_service, manager):
     service = make_service()
     service.start({"NOTIFY_SOCKET": manager.address, "WATCHDOG_USEC": str(int(2 * INTERVAL * 1_000_000))})
     manager.wait_for(lambda _, lines: "WATCHDOG" in lines, "WATCHDOG=1")

@@ -56,7 +56,7 @@ def test_the_admin_socket_is_inherited_too(make_service):
     assert service.site.admin("/readyz").status == 200
 
 
-def test_another_address_than_the_configured_is_used_and_told(make_service):
+def test_another_address_than_the_configured_is_used_and_reported(make_service):
     service = make_service()
     configured, sockets = service.site.port, listening(0)
     port = sockets[0].getsockname()[1]

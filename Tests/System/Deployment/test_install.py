@@ -17,6 +17,8 @@ INSTALLED = {
     "bin/bramley": 0o755,
     "lib/systemd/system/bramley.service": 0o644,
     "lib/systemd/system/bramley.socket": 0o644,
+    "lib/systemd/system/bramley-backup.service": 0o644,
+    "lib/systemd/system/bramley-backup.timer": 0o644,
     "lib/sysusers.d/bramley.conf": 0o644,
     "lib/tmpfiles.d/bramley.conf": 0o644,
     "share/bash-completion/completions/bramley": 0o644,
@@ -66,7 +68,7 @@ def test_completions_know_the_commands(installed, shell, name):
     run(shell, *(["--no-config"] if shell == "fish" else []), "-n", str(file))
 
 
-def test_a_program_that_runs_is_replaced(binaries, tmp_path):
+def test_a_running_program_is_replaced(binaries, tmp_path):
     output(*MAKE, "install", f"DESTDIR={tmp_path}", f"BUILT={binaries}")
     program = tmp_path / "usr/local/bin/bramley"
     # Waits for its input.
@@ -78,11 +80,22 @@ def test_a_program_that_runs_is_replaced(binaries, tmp_path):
         running.stdin.close()
 
 
-def test_uninstall_takes_away_what_install_put_there_and_nothing_else(binaries, tmp_path):
+def test_uninstall_removes_exactly_the_installed_files(binaries, tmp_path):
     output(*MAKE, "install", f"DESTDIR={tmp_path}", f"BUILT={binaries}")
     (tmp_path / "usr/local/lib/systemd/system/other.service").write_text("[Service]\n")
     output(*MAKE, "uninstall", f"DESTDIR={tmp_path}")
     assert files(tmp_path) == {"usr/local/lib/systemd/system/other.service"}
+
+
+def test_a_simulator_that_is_there_gets_its_unit(binaries, tmp_path):
+    program = tmp_path / "usr/local/bin/apple-simulator"
+    program.parent.mkdir(parents=True)
+    shutil.copy(binaries / "apple-simulator", program)
+    output(*MAKE, "install", f"DESTDIR={tmp_path}", f"BUILT={binaries}")
+    unit = (tmp_path / "usr/local/lib/systemd/system/apple-simulator.service").read_text()
+    assert "ExecStart=/usr/local/bin/apple-simulator $SIMULATOR_OPTIONS" in unit
+    output(*MAKE, "uninstall", f"DESTDIR={tmp_path}")
+    assert files(tmp_path) == {"usr/local/bin/apple-simulator"}
 
 
 def test_without_a_build_nothing_is_installed(tmp_path):

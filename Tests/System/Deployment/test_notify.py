@@ -1,4 +1,4 @@
-"""What the service manager hears: sd_notify(3)."""
+"""Notifications to the service manager: sd_notify(3)."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ from programs import listens
 from web import call
 
 
-def test_a_start_a_reload_and_a_stop_are_told(make_service, manager):
+def test_start_reload_and_stop_are_reported(make_service, manager):
     service = make_service()
     service.start({"NOTIFY_SOCKET": manager.address})
     process, ready = manager.wait_for(lambda _, lines: "READY" in lines, "READY=1")
@@ -42,7 +42,7 @@ def test_a_server_that_cannot_start_is_never_ready(make_service, manager):
     assert manager.heard == []
 
 
-def test_signs_of_life_come_while_every_loop_turns(make_service, manager):
+def test_watchdog_notifications_are_sent_while_every_loop_runs(make_service, manager):
     service = make_service()
     service.start({"NOTIFY_SOCKET": manager.address, "WATCHDOG_USEC": "400000"})
     manager.wait_for(lambda _, lines: "READY" in lines, "READY=1")
@@ -63,7 +63,7 @@ def test_signs_of_life_come_while_every_loop_turns(make_service, manager):
     manager.wait_for(lambda _, lines: "WATCHDOG" in lines, "WATCHDOG=1 again")
 
 
-def test_signs_of_life_for_another_process_are_not_given(make_service, manager):
+def test_watchdog_notifications_for_another_process_are_not_sent(make_service, manager):
     service = make_service()
     service.start({"NOTIFY_SOCKET": manager.address, "WATCHDOG_USEC": "100000", "WATCHDOG_PID": str(os.getpid())})
     manager.wait_for(lambda _, lines: "READY" in lines, "READY=1")
@@ -74,7 +74,7 @@ def test_signs_of_life_for_another_process_are_not_given(make_service, manager):
     assert all("WATCHDOG" not in lines for _, lines in manager.heard)
 
 
-def test_an_address_nobody_listens_at_does_not_hinder(make_service, tmp_path):
+def test_an_unused_notify_address_is_ignored(make_service, tmp_path):
     for address in [str(tmp_path / "nobody"), "vsock:2:1", "relative"]:
         service = make_service()
         service.start({"NOTIFY_SOCKET": address}).wait()
@@ -82,7 +82,7 @@ def test_an_address_nobody_listens_at_does_not_hinder(make_service, tmp_path):
         assert service.first.returncode == 0
 
 
-def test_what_has_changed_and_needs_a_restart_is_named(serving):
+def test_changes_that_need_a_restart_are_named(serving):
     file = serving.site.folder / "config.json"
     before = file.read_text()
     # The third is taken at once, the last as it was by default.

@@ -15,7 +15,7 @@ NEEDED = ("bash", "env", "dpkg-query", "grep", "git")
 
 @pytest.fixture
 def run(tmp_path):
-    """Runs it on a machine with such a `swift` and those packages alone; nobody here may install anything."""
+    """Runs it on a machine with this `swift` and only these packages; nothing can be installed."""
     programs = tmp_path / "bin"
     programs.mkdir()
     for name in NEEDED:
@@ -54,7 +54,7 @@ def test_the_script_is_silent_when_nothing_is_missing(run):
     ("echo 'Swift version 6.2.4 (swift-6.2.4-RELEASE)'", "Swift 6.3 or later is needed, and this is 6.2"),
     ("echo 'Apple Swift version 5.10 (swiftlang)'", "Swift 6.3 or later is needed, and this is 5.10"),
 ])
-def test_without_a_swift_that_runs_nothing_is_begun(run, swift, said):
+def test_without_a_working_swift_nothing_is_installed(run, swift, said):
     done = run(swift, packages="absent")
     assert done.returncode == 1 and said in done.stderr and "https://www.swift.org/install/linux/" in done.stderr
     assert "apt-get was called" not in done.stdout + done.stderr
@@ -65,7 +65,7 @@ def test_a_later_swift_is_accepted(run, version):
     assert run(f"echo 'Swift version {version} (swift)'").returncode == 0
 
 
-def test_who_may_not_install_is_told_what_root_would_type(run):
+def test_without_root_the_command_for_root_is_shown(run):
     (run.programs / "git").unlink()
     done = run(GOOD, packages="absent")
     assert done.returncode == 1

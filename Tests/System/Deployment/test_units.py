@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from processes import finished
+from processes import finished, output
 from programs import ROOT
 
 UNITS = ROOT / "packaging/systemd"
@@ -24,10 +24,10 @@ def unit(name: str) -> configparser.ConfigParser:
 
 @pytest.fixture
 def folder(tmp_path) -> Path:
-    for name in ["bramley.service", "bramley.socket"]:
-        # A program that is there on every machine: verify asks whether it can be executed.
-        (tmp_path / name).write_text(
-            (UNITS / name).read_text().replace("@BINDIR@/bramley serve", "/bin/sh").replace("@BINDIR@", "/bin"))
+    output(ROOT / "scripts/install.sh", "units", tmp_path)
+    # A program that is there on every machine: verify asks whether it can be executed.
+    service = tmp_path / "bramley.service"
+    service.write_text(service.read_text().replace("/usr/local/bin/bramley serve", "/bin/sh"))
     return tmp_path
 
 
@@ -42,9 +42,17 @@ def verify(file: Path) -> subprocess.CompletedProcess:
 
 
 def test_systemd_accepts_the_units(folder):
-    for name in ["bramley.service", "bramley.socket"]:
+    assert len(list(folder.iterdir())) == 4
+    for name in sorted(folder.iterdir()):
         result = verify(folder / name)
         assert result.returncode == 0 and result.stderr == "", result.stderr
+
+
+def test_systemd_accepts_the_simulators_unit(tmp_path):
+    file = tmp_path / "apple-simulator.service"
+    file.write_text((UNITS / file.name).read_text().replace("@BINDIR@/apple-simulator", "/bin/sh"))
+    result = verify(file)
+    assert result.returncode == 0 and result.stderr == "", result.stderr
 
 
 def test_systemd_finds_a_planted_mistake(folder):
@@ -59,8 +67,9 @@ def exposure(file: Path) -> subprocess.CompletedProcess:
     return run("systemd-analyze", "security", "--offline=true", threshold, "--no-pager", file)
 
 
-def test_the_service_is_locked_in(folder):
-    result = exposure(folder / "bramley.service")
+@pytest.mark.parametrize("name", ["bramley.service", "bramley-backup.service"])
+def test_the_service_is_sandboxed(folder, name):
+    result = exposure(folder / name)
     assert result.returncode == 0, result.stdout[-3000:] + result.stderr
 
 
@@ -70,7 +79,7 @@ def test_the_exposure_threshold_is_effective(folder):
     assert exposure(file).returncode != 0
 
 
-def test_what_the_server_needs_is_there():
+def test_the_server_has_what_it_needs():
     service = unit("bramley.service")["Service"]
     assert service["Type"] == "notify" and service["NotifyAccess"] == "main"
     assert service["ExecReload"] == "/bin/kill -HUP $MAINPID"
@@ -91,10 +100,11 @@ def test_users_and_files(program, options, file, tmp_path):
     (tmp_path / "etc").mkdir()
     copy = tmp_path / file
     # What owns the files of one is made by the other.
-    copy.write_text((UNITS / file).read_text().replace("root bramley", "- -"))
+    copy.write_text(re.sub("(?m)(root|bramley) bramley$", "- -", (UNITS / file).read_text()))
     result = run(program, "--root", tmp_path, *options, copy)
     assert result.returncode == 0 and "Unknown" not in result.stderr, result.stderr
     if program == "systemd-sysusers":
         assert re.search("^bramley:", (tmp_path / "etc/passwd").read_text(), re.MULTILINE)
     else:
-        assert (tmp_path / "etc/bramley").stat().st_mode & 0o777 == 0o750
+        for folder, mode in ("etc/bramley", 0o750), ("var/backups/bramley", 0o700):
+            assert (tmp_path / folder).stat().st_mode & 0o777 == mode

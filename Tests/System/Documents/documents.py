@@ -92,7 +92,7 @@ def commands() -> list[Command]:
 
 
 def stray_commands() -> list[str]:
-    """Lines of other fences that somebody would type all the same."""
+    """Lines of other fences that somebody would type anyway."""
     return [f"{fence.page}:{number}: {line}" for fence in fences() if fence.language not in SHELL
             for number, line in enumerate(fence.text.splitlines(), fence.line + 1)
             if fence.language in ("", "text") and PROGRAMS.match(line)]

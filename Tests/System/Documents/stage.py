@@ -73,7 +73,7 @@ class Stage:
         write_private(self.folder / "people.jsonl", line.replace("…", "0123456789").encode())
 
     def call(self, method: str, path: str, cookie: str | None = None, headers: dict | None = None, body=None) -> Answer:
-        """As whoever has this session, from an address of their own."""
+        """As the person with this session, from an address of their own."""
         own = {"Cookie": f"{SESSION}={cookie}"} if cookie else {}
         return call(self.site, method, path, new_address() | own | (headers or {}), body)
 
@@ -190,7 +190,7 @@ class Stage:
             shutil.copy(self.folder / name, self.folder / f"copy-of-{name}")
 
     def fill_in(self, text: str, swaps: dict[str, str]) -> str:
-        """The line with what this machine has in place of what stands in the documents."""
+        """The line with this machine's values instead of the documents'."""
         for old, new in swaps.items():
             assert old in text, f"{old!r} is not in {text!r}"
             text = text.replace(old, new)

@@ -14,6 +14,7 @@ RUN_BY = {
     ("docs/apps/web-app.md", "http"): "Tests/System/Documents/test_answers.py",
     ("docs/apps/events.md", "http"): "Tests/System/Webhooks/test_documented_checks.py",
     ("docs/apps/events.md", "python"): "Tests/System/Webhooks/test_documented_checks.py",
+    ("docs/apps/assertion.md", "python"): "Tests/System/API/test_documented_verifier.py",
     ("docs/examples/ios/README.md", "swift"): "Tests/System/Native/test_sample.py",
 }
 
@@ -121,7 +122,7 @@ def test_the_simulator_has_every_call_of_its_page(stage):
     page = (ROOT / "docs/reference/simulator.md").read_text()
     calls = set(re.findall(r"`(GET|POST|PUT|DELETE) ([a-z][\w/{}-]*)", page))
     assert len(calls) > 20
-    # What begins anew would take the people of others away, who are on this stage.
+    # What begins again would take the people of others away, who are on this stage.
     calls.remove(("POST", "reset"))
     unknown = re.compile(r"There is no (GET|POST|PUT|DELETE) |can be \w+, not \w+")
     assert all(unknown.search(ask_simulator(stage, "POST", path)) for path in ("nothing", "keys/turn"))

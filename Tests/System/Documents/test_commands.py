@@ -25,15 +25,15 @@ def test_every_command_is_known():
     assert unknown == [], "give each a line in treatments.py"
 
 
-def test_no_line_of_the_table_is_left_over():
+def test_every_line_of_the_table_is_used():
     assert [text for text in TREATMENTS if text not in FOUND] == []
 
 
-def test_no_command_hides_in_another_fence():
+def test_commands_are_only_in_command_fences():
     assert stray_commands() == [], "make the fence one of `sh`"
 
 
-def test_what_is_said_to_be_elsewhere_is_there():
+def test_commands_marked_as_elsewhere_exist_there():
     for text, treatment in TREATMENTS.items():
         if isinstance(treatment, Elsewhere):
             file, name = treatment.test.split("::")

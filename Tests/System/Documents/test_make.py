@@ -1,15 +1,16 @@
-"""`make run` as the README has it, and `make` alone."""
+"""`make run` as in the README, and `make` without a target."""
 
 import os
 import re
 import signal
 import subprocess
+from types import SimpleNamespace
 
 from documents import ROOT
 from patience import PATIENCE, eventually
 from processes import output
-from programs import free_base, listens
-from web import call
+from programs import RunningSimulator, free_base, listens
+from web import Browser, call
 
 
 def test_make_run_serves_and_stops(binaries, tmp_path):
@@ -27,6 +28,10 @@ def test_make_run_serves_and_stops(binaries, tmp_path):
         origin = re.search(r"in a browser:\s+(http://localhost:\d+)/", text)[1]
         apple = re.search(r"control page: (http://127\.0\.0\.1:\d+)/", text)[1]
         assert apple in call(origin, "GET", "/login").text
+        operators = re.search(r"Ada is an operator: (\S+)", text)[1]
+        ada = Browser(SimpleNamespace(origin=origin, apple=RunningSimulator(apple)))
+        ada.sign_in("ada")
+        assert ada.get(operators.removeprefix(origin)).status == 200
     finally:
         os.killpg(run.pid, signal.SIGINT)
         run.wait(timeout=PATIENCE)
@@ -35,7 +40,7 @@ def test_make_run_serves_and_stops(binaries, tmp_path):
         assert not listens(int(address.rpartition(":")[2]))
 
 
-def test_make_alone_lists_every_target():
+def test_make_without_a_target_lists_every_target():
     printed = output("make", "-C", ROOT, "--no-print-directory")
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert targets - set(re.findall(r"^  ([a-z-]+) ", printed, re.MULTILINE)) == set()

@@ -1,4 +1,4 @@
-"""Litestream beside Bramley, as docs/operate/backup.md has it: the real program, with a folder in place of S3."""
+"""Litestream beside Bramley, as docs/operate/backup.md has it: the real program, with a folder instead of S3."""
 
 import contextlib
 import json
@@ -26,7 +26,7 @@ class Replica:
     """A server, Litestream beside it, and what can be restored from the replica."""
 
     def __init__(self, binaries: Path, folder: Path, more: dict | None = None):
-        """- more: members of Litestream's configuration in place of the page's."""
+        """- more: members of Litestream's configuration instead of the page's."""
         self.site = Site(binaries, folder, {"log.level": "info"}).start()
         self.folder, self.database = folder, folder / "data/bramley.db"
         page = next(fence.text for fence in fences() if (fence.page, fence.language) == ("docs/operate/backup.md", "yaml"))
@@ -91,7 +91,7 @@ def replica(binaries, tmp_path):
 
 
 def test_restore_refuses_while_it_is_open(replica):
-    """And afterwards whoever was signed in still is, from the replica alone."""
+    """And afterwards sessions are still valid, from only the replica."""
     token = sign_in(replica.site, "ada")
     copy = replica.holds("SELECT count(*) FROM session", 1)
     assert replica.site.stop() == 0
@@ -121,7 +121,7 @@ def test_checkpoints_of_bramley_lose_nothing(replica):
     replica.holds("SELECT count(*) FROM user", people)
 
     def is_moved() -> bool:
-        # Whoever writes next after a whole checkpoint begins the log anew.
+        # Whoever writes next after a whole checkpoint begins the log again.
         sign_in(replica.site, "ada")
         return rounds(log) > before_all
 
@@ -135,7 +135,7 @@ def test_checkpoints_of_bramley_lose_nothing(replica):
     replica.holds("SELECT count(*) FROM user", people + 1)
 
 
-def test_who_is_deleted_is_in_no_copy_made_afterwards(replica):
+def test_later_copies_do_not_contain_deleted_people(replica):
     sign_in(replica.site, "chie")
     copy = replica.holds("SELECT count(*) FROM user", 1)
     assert b"chie@example.net" in copy.read_bytes()
@@ -144,7 +144,7 @@ def test_who_is_deleted_is_in_no_copy_made_afterwards(replica):
     assert b"chie@example.net" not in copy.read_bytes()
 
 
-def test_the_page_names_what_it_leaves_in_the_database(replica):
+def test_the_page_names_the_remains_in_the_database(replica):
     page = (ROOT / "docs/operate/backup.md").read_text()
     sign_in(replica.site, "ada")
     replica.holds("SELECT count(*) FROM user", 1)
@@ -153,7 +153,7 @@ def test_the_page_names_what_it_leaves_in_the_database(replica):
     assert (replica.folder / "data/.bramley.db-litestream").is_dir() and "`.bramley.db-litestream`" in page
 
 
-def test_old_states_go_after_the_retention(binaries, tmp_path):
+def test_old_states_are_deleted_after_the_retention(binaries, tmp_path):
     """What the page says of `retention` holds: of an old state nothing is left in the replica."""
     replica = Replica(binaries, tmp_path, {
         "snapshot": {"interval": "1s", "retention": "2s"}, "levels": [{"interval": "1s"}], "l0-retention": "1s",

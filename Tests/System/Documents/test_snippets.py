@@ -63,6 +63,7 @@ def folder(tmp_path):
     write_private(tmp_path / "sealing.key", bytes(range(32)).hex().encode())
     write_private(tmp_path / "postgres.url", b"postgresql://bramley@db1.example.com/bramley\n")
     (tmp_path / "rules.json").write_text(next(fence for fence in JSON if fence.page == "docs/sites/rules.md").text)
+    (tmp_path / "logo.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"/>')
     (tmp_path / "pages/strings").mkdir(parents=True)
     texts = next(fence for fence in JSON if fence.page == "docs/operate/pages.md" and "lead" in fence.text).text
     (tmp_path / "pages/strings/nl.json").write_text(texts)
@@ -119,13 +120,13 @@ def one(page: str, language: str, part: str = "") -> str:
 def test_every_other_piece_is_known():
     known = {("README.md", "caddy"), ("docs/apps/assertion.md", "nginx"),
              *(("docs/operate/network.md", language) for language in ("caddy", "nginx")),
-             *(("docs/operate/backup.md", language) for language in ("ini", "yaml", "cron"))}
+             *(("docs/operate/backup.md", language) for language in ("ini", "yaml"))}
     assert {(fence.page, fence.language) for fence in fences()
-            if not fence.page.startswith("docs/clients/") and fence.language in ("caddy", "nginx", "ini", "yaml", "cron")} == known
+            if not fence.page.startswith("docs/clients/") and fence.language in ("caddy", "nginx", "ini", "yaml")} == known
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/operate/network.md"])
-def test_caddy_takes_the_lines(page, tmp_path):
+def test_caddy_accepts_the_lines(page, tmp_path):
     (tmp_path / "Caddyfile").write_text(one(page, "caddy"))
     assert "127.0.0.1:8080" in output("caddy", "adapt", "--adapter", "caddyfile", "--config", tmp_path / "Caddyfile")
 
@@ -138,20 +139,20 @@ def check_nginx(folder, text: str) -> None:
     assert "syntax is ok" in done.stderr, done.stderr
 
 
-def test_nginx_takes_lines_in_sentences(folder):
+def test_nginx_accepts_lines_in_sentences(folder):
     lines = {span for page in PAGES for _, span in spans(page) if re.match(r"(proxy|auth)_\w+ .*;$", span)}
     assert len(lines) > 1
     place = f"location / {{ proxy_pass http://127.0.0.1:1; {' '.join(lines)} }}"
     check_nginx(folder, f"server {{ listen 127.0.0.1:1; {place} }}")
 
 
-def test_nginx_takes_the_lines(folder):
+def test_nginx_accepts_the_lines(folder):
     """Those of assertion.md are run by Tests/System/Proxies/test_assertion.py, Caddy's by test_proxies.py."""
     check_nginx(folder, one("docs/operate/network.md", "nginx").replace(
         "listen 443 ssl;", "listen 127.0.0.1:1 ssl; ssl_certificate fullchain.pem; ssl_certificate_key privkey.pem;"))
 
 
-def test_promtool_takes_expressions(tmp_path):
+def test_promtool_accepts_expressions(tmp_path):
     expressions = {span for page in PAGES for _, span in spans(page) if re.search(r"\w\(.*bramley_\w+", span)}
     assert len(expressions) > 2
     (tmp_path / "rules.yml").write_text(json.dumps({"groups": [{"name": "documents", "rules": [
@@ -160,34 +161,20 @@ def test_promtool_takes_expressions(tmp_path):
     output("promtool", "check", "rules", tmp_path / "rules.yml")
 
 
-def back_up(stage, line: str, folder="/") -> str:
-    """What the shell's line of a backup prints, at this machine's paths. It leaves one of today."""
-    backups = stage.folder / "backups"
-    line = line.replace("/var/backups/bramley", str(backups))
-    line = re.sub("/etc/bramley|/var/lib/bramley", str(stage.folder), line)
-    done = finished("sh", "-c", line, cwd=folder, env=stage.environment)
-    assert done.returncode == 0, done.stderr
-    assert [file.name for file in backups.iterdir()] == [output("date", "+%u.db").strip()]
-    return done.stdout + done.stderr
-
-
-def test_the_line_for_cron_makes_a_backup(make_stage):
-    stage = make_stage("cron")
-    minute, hour, *days, user, command = one("docs/operate/backup.md", "cron").strip().split(None, 6)
-    assert (minute.isdigit(), hour.isdigit(), days, user) == (True, True, ["*", "*", "*"], "bramley")
-    # For cron a `%` is a new line unless it is escaped.
-    assert "%" not in command.replace("\\%", "")
-    for _ in range(2):
-        assert back_up(stage, command.replace("\\%", "%")) == ""
-
-
-def test_the_unit_of_the_timer_makes_a_backup(make_stage, tmp_path):
+def test_the_nightly_backup_keeps_the_newest_that_many(make_stage, tmp_path):
     stage = make_stage("timer")
-    service, timer = one("docs/operate/backup.md", "ini", "[Service]"), one("docs/operate/backup.md", "ini", "[Timer]")
-    command = re.search(r"^ExecStart=/bin/sh -c '(.*)'$", service, re.MULTILINE)[1]
-    back_up(stage, command.replace("$$", "$").replace("%%", "%"), stage.folder)
-    units = tmp_path / "bramley-backup.service", tmp_path / "bramley-backup.timer"
-    for file, text in zip(units, (service, timer)):
-        file.write_text(text)
-    done = finished("systemd-analyze", "verify", "--recursive-errors=no", "--man=no", *units)
-    assert done.returncode == 0 and done.stderr == "", done.stderr
+    output(ROOT / "scripts/install.sh", "units", tmp_path, env=os.environ | {"PREFIX": "/usr"})
+    unit = (tmp_path / "bramley-backup.service").read_text()
+    backups = stage.folder / "backups"
+    for day in range(1, 32):
+        (backups / f"2026-01-{day:02}.db").touch()
+    (backups / "before the move.db").touch()
+    number = re.search(r"KEEP=(\d+)", one("docs/operate/backup.md", "ini"))[1]
+    for part in re.findall(r"^ExecStart(?:Post)?=/bin/sh -c '(.*)'$", unit, re.MULTILINE):
+        line = part.replace("$$", "$").replace("%%", "%").replace("/usr/bin/", "").replace("/var/backups/bramley", str(backups))
+        done = finished("sh", "-c", line.replace("/etc/bramley", str(stage.folder)), env=stage.environment | {"KEEP": number})
+        assert done.returncode == 0, done.stderr
+    today = output("date", "+%F.db").strip()
+    assert {file.name for file in backups.iterdir()} == {
+        "before the move.db", today, *(f"2026-01-{day:02}.db" for day in range(31, 31 - int(number) + 1, -1))}
+    assert (backups / today).stat().st_size > 0

@@ -81,7 +81,7 @@ def test_a_new_key_is_missing_then_stale(copy):
     assert copy.listed() == set()
 
 
-def test_a_key_that_is_gone_is_left_over_in_translation_and_digests(copy):
+def test_a_removed_key_is_reported_in_translations_and_digests(copy):
     copy.change("en", lead=None)
     gone = {f"{language} not in en.json: login.lead" for language in copy.languages}
     assert copy.listed() == gone

@@ -7,7 +7,7 @@ from documents import commands
 
 @dataclass(frozen=True)
 class Run:
-    """It is run, as it stands but for the names of this machine."""
+    """It is run as written, except for the names of this machine."""
 
     # What it must print, as a regular expression.
     says: str = ""
@@ -15,7 +15,7 @@ class Run:
     code: int | None = 0
     # A method of Stage that makes what the command is about.
     before: str = ""
-    # Other text in place of the document's.
+    # Other text instead of the document's.
     swaps: dict[str, str] = field(default_factory=dict)
     # What is typed at its questions.
     typed: tuple[str, ...] = ()
@@ -31,7 +31,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """Another test runs it, or what it stands for: `FILE::NAME`."""
+    """Another test runs it or its equivalent: `FILE::NAME`."""
 
     test: str
 
@@ -44,19 +44,20 @@ class Reason:
 
 
 BUILD = Reason("it builds everything anew, which takes minutes; `make test` has built already")
-IMAGE = Elsewhere("Tests/Packaging/Image/test_sign_in.py::test_a_person_signs_in_and_stays_so_over_a_restart")
+IMAGE = Elsewhere("Tests/Packaging/Image/test_sign_in.py::test_a_person_stays_signed_in_after_a_restart")
 CONTAINER = Elsewhere("Tests/Packaging/Image/test_sign_in.py::test_the_documented_container_starts_as_written")
 LONG = Reason("it takes minutes to hours by design; that the target exists is checked here")
-EXPOSURE = Elsewhere("Tests/System/Deployment/test_units.py::test_the_service_is_locked_in")
+EXPOSURE = Elsewhere("Tests/System/Deployment/test_units.py::test_the_service_is_sandboxed")
 INSTALL = Elsewhere("Tests/System/Deployment/test_install.py::test_install_puts_every_file_in_its_place")
-IMPORTS = Elsewhere("Tests/System/Commands/test_import_formats.py::test_everybody_moves_in_once")
+IMPORTS = Elsewhere("Tests/System/Commands/test_import_formats.py::test_everyone_is_imported_once")
 PACKAGE = Elsewhere("Tests/Packaging/Packages/test_debian.py::test_install_configure_serve_and_remove")
+REPOSITORY = Elsewhere("Tests/Packaging/Packages/test_repository.py::test_the_documented_way_signs_somebody_in")
 HAND_OVER = Elsewhere("Tests/System/Deployment/test_hand_over.py::test_under_load_no_request_fails")
-MOVE = Elsewhere("Tests/System/PostgreSQL/test_move.py::test_everybody_stays_signed_in_there_and_back")
+MOVE = Elsewhere("Tests/System/PostgreSQL/test_move.py::test_everyone_stays_signed_in_after_moving_there_and_back")
 EXAMPLES = Elsewhere(
     "Tests/System/Examples/test_example_script.py::test_control_c_ends_everything_and_a_second_start_finds_its_data")
 LIBRARY = Elsewhere("Tests/System/Apple/test_another_library.py::test_the_documented_program_signs_somebody_in")
-INIT = Elsewhere("Tests/System/Commands/test_init.py::test_asks_and_asks_again")
+INIT = Elsewhere("Tests/System/Commands/test_init.py::test_repeats_a_question_until_the_answer_is_valid")
 SYSTEMD = Reason("it needs a running systemd; the units themselves are read by Tests/System/Deployment/test_units.py")
 LITESTREAM = Elsewhere("Tests/System/Documents/test_replication.py::test_restore_refuses_while_it_is_open")
 OTHERS = Reason("the name of somebody else's command in a sentence, with nothing of ours to run")
@@ -65,13 +66,20 @@ USER = "usr_4yfwqbg99z3nwac6hg4phmjzv7"
 
 TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     # README.md, getting-started.md
+    "sudo bramley init --rehearse":
+        Elsewhere("Tests/System/Commands/test_rehearsal.py::test_what_init_prints_is_all_that_is_needed"),
+    "bramley init --simulator https://apple.example.com":
+        Elsewhere("Tests/System/Commands/test_rehearsal.py::test_the_address_of_the_simulator"),
+    "sudo bramley init --leave-rehearsal":
+        Elsewhere("Tests/System/Commands/test_rehearsal.py::test_leaving_deletes_what_it_names_and_init_goes_on"),
+    **dict.fromkeys((
+        "sudo systemctl enable --now apple-simulator bramley", "sudo systemctl disable --now apple-simulator bramley"),
+        SYSTEMD),
     "make run": Elsewhere("Tests/System/Documents/test_make.py::test_make_run_serves_and_stops"),
     "make test": Reason("this is a part of it, and would begin it anew"),
     "make build": BUILD,
     "make image": LONG,
-    "docker build -t bramley --build-arg SOURCE_COMMIT=$(git rev-parse HEAD) .": IMAGE,
     "docker build --build-arg FURTHER_PACKAGES=libpq5 -t bramley .": IMAGE,
-    "docker build -t apple-simulator --target apple-simulator .": IMAGE,
     "sudo install -d -o 10001 /srv/bramley": CONTAINER,
     "sudo install -o 10001 -m 600 config.json AuthKey_F6G7H8I9J0.p8 /srv/bramley": CONTAINER,
     "docker run -d --name bramley -p 127.0.0.1:8080:8080 --read-only --tmpfs /tmp --cap-drop ALL --security-opt"
@@ -79,12 +87,19 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     " -v bramley-data:/var/lib/bramley/data --stop-timeout 30 bramley": CONTAINER,
     "docker compose -f compose.yaml -f docs/examples/spa/compose.yaml up --build":
         Elsewhere("Tests/Packaging/Image/test_examples.py::test_the_single_page_example_signs_somebody_in"),
-    "bramley doctor --alive": Elsewhere("Tests/System/Commands/test_alive.py::test_alive_tells_whether_the_server_answers"),
+    "bramley doctor --alive": Elsewhere("Tests/System/Commands/test_alive.py::test_alive_reports_whether_the_server_answers"),
     "apple-simulator --alive":
-        Elsewhere("Tests/System/Commands/test_alive.py::test_the_simulator_makes_a_key_and_tells_whether_it_answers"),
+        Elsewhere("Tests/System/Commands/test_alive.py::test_the_simulator_creates_a_key_and_reports_whether_it_answers"),
     "docker exec bramley bramley doctor": Elsewhere("Tests/Packaging/Image/test_sign_in.py::test_operator_commands_work_inside_the_container"),
     "chown 10001 data": Reason("it gives a folder to a user whom this machine has not; Tests/Packaging/Image has the image's"),
-    "docker compose up --build": IMAGE,
+    **dict.fromkeys((
+        "docker compose up", "docker compose up --build", "docker load --input bramley-1.2.3.oci.tar",
+        "docker load --input apple-simulator-1.2.3.oci.tar"), IMAGE),
+    **dict.fromkeys((
+        "sed -i '/^ apple:/,/^$/d; /# rehearsal$/d; s/# real: //' compose.yaml",
+        "docker compose down --volumes", "sudo chmod 600 AuthKey_F6G7H8I9J0.p8",
+        "sudo chown 10001 AuthKey_F6G7H8I9J0.p8", "docker compose run --rm server check", "docker compose up --detach"),
+        Elsewhere("Tests/Packaging/Image/test_sign_in.py::test_one_command_changes_to_the_real_apple")),
     "chmod 600 AuthKey_F6G7H8I9J0.p8": Run(),
     ".build/release/bramley init": INIT,
     ".build/release/bramley serve": Elsewhere("Tests/System/EndToEndTests/StartAndStopTests.swift::StartAndStopTests"),
@@ -126,8 +141,10 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "bramley assertion rotate --revoke": Run(typed=YES),
 
     # backup.md
-    "sudo install -d -o bramley -g bramley -m 700 /var/backups/bramley":
-        Run(swaps={"-o bramley -g bramley ": "", "/var/backups/bramley": "new-backups"}),
+    **dict.fromkeys((
+        "sudo systemctl enable --now bramley-backup.timer", "sudo systemctl start bramley-backup",
+        "systemctl edit bramley-backup"),
+        Elsewhere("Tests/Packaging/Packages/test_machine.py::test_the_service_starts_on_a_booted_machine")),
     "bramley backup /var/backups/bramley/today.db": Run(says="today.db"),
     "bramley restore --end-sessions /var/backups/bramley/today.db":
         Run(before="with_a_backup", typed=YES, stopped=True),
@@ -172,17 +189,23 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
 
     # deploying.md
     "sudo make install": INSTALL,
+    "sudo cp .build/release/apple-simulator /usr/local/bin/":
+        Elsewhere("Tests/System/Deployment/test_install.py::test_a_simulator_that_is_there_gets_its_unit"),
     "make install": INSTALL,
     "make build && sudo make install": INSTALL,
     "make deb": PACKAGE,
-    "sudo apt install ./.build/dist/bramley_*.deb": PACKAGE,
-    "sudo bramley init": PACKAGE,
+    **dict.fromkeys((
+        "sudo mkdir -p /etc/apt/keyrings",
+        "curl -fsS https://apt.example.org/bramley.asc | sudo tee /etc/apt/keyrings/bramley.asc",
+        'echo "deb [signed-by=/etc/apt/keyrings/bramley.asc] https://apt.example.org stable main" | sudo tee'
+        " /etc/apt/sources.list.d/bramley.list",
+        "sudo apt-get update", "sudo apt-get install bramley", "sudo bramley init"), REPOSITORY),
     "make dist": Elsewhere("Tests/System/Deployment/test_dist.py::test_the_archive_is_complete_and_owned_by_root"),
     "make uninstall": Elsewhere(
-        "Tests/System/Deployment/test_install.py::test_uninstall_takes_away_what_install_put_there_and_nothing_else"),
+        "Tests/System/Deployment/test_install.py::test_uninstall_removes_exactly_the_installed_files"),
     "sudo systemd-sysusers && sudo systemd-tmpfiles --create && sudo systemctl daemon-reload":
         Elsewhere("Tests/System/Deployment/test_units.py::test_users_and_files"),
-    "sudo cp AuthKey_F6G7H8I9J0.p8 /etc/bramley/": Run(swaps={"/etc/bramley/": "keys-of-a-server"}),
+    "sudo install -m 600 AuthKey_F6G7H8I9J0.p8 /etc/bramley/": Run(swaps={"/etc/bramley/": "keys-of-a-server"}),
     "sudo bramley init --config /etc/bramley/config.json": INIT,
     "systemd-analyze security bramley": EXPOSURE,
     "setcap cap_net_bind_service=+ep /usr/local/bin/bramley": Reason("it gives a program of this machine a capability"),
@@ -204,14 +227,14 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
         "systemctl cat bramley", "systemctl edit bramley", "systemctl start", "systemctl status",
         "systemctl stop bramley", "systemctl reload bramley", "systemctl daemon-reload", "systemctl list-timers"), SYSTEMD),
     "sudo systemctl reload bramley": Elsewhere(
-        "Tests/System/Deployment/test_notify.py::test_a_start_a_reload_and_a_stop_are_told"),
+        "Tests/System/Deployment/test_notify.py::test_start_reload_and_stop_are_reported"),
     "sudo systemctl kill --signal=SIGUSR2 --kill-whom=main bramley": HAND_OVER,
     "systemctl enable --now bramley.socket": Elsewhere(
         "Tests/System/Deployment/test_inherited.py::test_clients_wait_while_the_manager_restarts_the_server"),
     "sudo cp -p /usr/local/bin/bramley /usr/local/bin/bramley.old":
-        Elsewhere("Tests/System/Deployment/test_install.py::test_a_program_that_runs_is_replaced"),
+        Elsewhere("Tests/System/Deployment/test_install.py::test_a_running_program_is_replaced"),
     "sudo mv /usr/local/bin/bramley.old /usr/local/bin/bramley":
-        Elsewhere("Tests/System/Deployment/test_install.py::test_a_program_that_runs_is_replaced"),
+        Elsewhere("Tests/System/Deployment/test_install.py::test_a_running_program_is_replaced"),
     "kill -HUP": Elsewhere("Tests/System/EndToEndTests/KeyChangeTests.swift::KeyChangeTests"),
     "kill -9": Elsewhere("Tests/System/EndToEndTests/KillTests.swift::KillTests"),
 
@@ -263,7 +286,7 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "openssl s_client -connect id.example.com:443 -servername id.example.com -alpn h2 </dev/null":
         Elsewhere("Tests/System/TLS/test_handshake.py::test_"),
     "curl -sI http://id.example.com/login":
-        Elsewhere("Tests/System/TLS/test_redirect.py::test_every_request_is_sent_to_the_same_place_with_tls"),
+        Elsewhere("Tests/System/TLS/test_redirect.py::test_every_request_is_redirected_to_the_same_address_with_tls"),
 
     # operating.md, commands.md, jobs.md, keys.md, audit-log.md
     "bramley init --public-url https://id.example.com --services-id com.example.web --bundle-ids com.example.app"
@@ -271,6 +294,10 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     " --non-interactive":
         Elsewhere("Tests/System/Documents/test_snippets.py::test_what_init_prints"),
     "bramley credentials reseal": Run(),
+    "bramley keys rotate-sealing": Run(says="resealed with"),
+    "bramley keys rotate-sealing --new": Run(says="resealed with"),
+    "bramley keys rotate-sealing --copied":
+        Elsewhere("Tests/System/PostgreSQL/test_several_servers.py::test_a_rotation_of_the_sealing_key"),
     "bramley users list --state pending": Run(),
     "bramley users list --group staff --json": Run(says="items"),
     "bramley users list --all | cut -f 4": Run(before="with_someone_waiting", says="@example.com"),
@@ -287,6 +314,8 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "bramley users enable usr_…": Run(),
     f"bramley users disable {USER}": Run(),
     f"bramley users enable {USER}": Run(),
+    f"bramley users end-access {USER} grafana": Run(code=1, says="access of 0 applications ended"),
+    f"bramley users end-access {USER} --all": Run(says="access of 0 applications ended"),
     f"bramley users groups {USER}": Run(),
     f"bramley users groups {USER} --add staff,ops --remove guests": Run(says="staff"),
     f'bramley users groups {USER} --set ""': Run(),
@@ -337,7 +366,7 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "bramley audit list --all | grep operator": Run(says="operator"),
     "bramley audit list": Run(says="sign_in"),
     "bramley audit list --user usr_…": Run(says="sign_in"),
-    f"bramley audit list --user {USER} --since 30d": Run(says="sign_in"),
+    f"bramley audit list --user {USER} --since yesterday": Run(says="sign_in"),
     "bramley audit list --type sign_in.refused --type user.disabled --since 2026-01-01 --until 2026-02-01T12:00:00Z"
     " --json": Run(says="items"),
     "bramley webhooks list": Run(says="127.0.0.1:9"),

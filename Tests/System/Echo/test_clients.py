@@ -39,7 +39,7 @@ def test_http_client_sends_content_and_chunks(client):
     assert understood["body"] == "abc" and ["transfer-encoding", "chunked"] in understood["fields"]
 
 
-def test_http_client_asks_with_head(client):
+def test_http_client_sends_head(client):
     client.request("HEAD", "/a")
     response = client.getresponse()
     assert response.status == 200 and int(response.headers["Content-Length"]) > 0 and response.read() == b""
@@ -76,7 +76,7 @@ def test_curl_is_answered(echo, arguments, start, part):
     assert out.startswith(start) and part in out
 
 
-def test_curl_reads_the_refusal_of_what_is_too_long(echo):
+def test_curl_reads_the_refusal_of_long_content(echo):
     options = "-o", "/dev/null", "-w", "%{http_code}", "-H", "Expect:", "--data-binary", "@-"
     assert curl(echo, *options, stdin=b"x" * 200_000) == b"413"
 

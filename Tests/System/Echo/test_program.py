@@ -28,7 +28,7 @@ def test_json_says_what_was_understood(echo):
     }
 
 
-def test_content_that_is_no_text_is_null(echo):
+def test_binary_content_is_null(echo):
     text = b"POST / HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 2\r\n\r\n\xff\x00"
     understood = Answers(echo.exchange(text), ["POST"]).understood()[0]
     assert (understood["body"], understood["bodyBase64"], understood["bodyLength"]) == (None, "/wA=", 2)
@@ -95,7 +95,7 @@ def test_sigterm_lets_a_request_in_flight_finish(start_echo):
     assert server.process.wait(10) == 0
 
 
-def test_sigterm_waits_no_longer_than_it_was_told(start_echo):
+def test_sigterm_waits_only_for_the_given_time(start_echo):
     server = start_echo("--drain-timeout", "200")
     with server.connect() as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nHo")
@@ -113,6 +113,6 @@ def test_bad_options_are_refused(echo_folder, options):
     assert run.returncode == 64 and run.stderr.startswith("Error: ") and run.stdout == ""
 
 
-def test_a_port_that_is_taken_is_said(echo, echo_folder):
+def test_a_port_in_use_is_reported(echo, echo_folder):
     run = finished(echo_folder / "http-echo", "--port", str(echo.address[1]))
     assert run.returncode == 1 and "bind" in run.stderr

@@ -32,7 +32,7 @@ import Testing
                 // Past the minute in which unknown keys cost one fetch.
                 site.clock.advance(seconds: 61)
             }
-            // One for each new key, whoever needed it first.
+            // One for each new key.
             #expect(try await site.apple.requests(to: "keys") == fetches + rounds)
             // The old ones leave the set at last.
             try await site.apple.control("POST", "keys/rotate", ["dropOld": true])
@@ -42,7 +42,7 @@ import Testing
     }
 
     /// Unknown keys cost one fetch a minute, also when the second one is Apple's.
-    @Test func aSecondRotationInOneMinuteIsWaitedOutAndOver() async throws {
+    @Test func secondRotationWithinAMinuteSucceedsAfterTheCoolDown() async throws {
         try await withSite { (site: Site) async throws in
             // The first set is had by now, so that the fetch below is for an unknown key, and not the one of the start.
             let early = site.browser()

@@ -48,7 +48,7 @@ import Testing
 
     // MARK: The sample
 
-    @Test func theSampleAcceptsBothWaysOfGettingOne() async throws {
+    @Test func sampleAcceptsAssertionsFromBothSources() async throws {
         try await withSite(Self.options) { (site: Site) async throws in
             let browser = try await site.signedIn(as: "ada")
             let session = try #require(try await browser.session())
@@ -103,7 +103,7 @@ import Testing
 
     /// An assertion lives for five minutes. A slow machine takes some of the half minute itself.
     @Test(
-        "A clock apart: half a minute is borne, more is not",
+        "A clock difference of half a minute is tolerated, more is not",
         arguments: [(-302, 0), (-345, 1), (20, 0), (60, 1)])
     func expiry(seconds: Int, status: Int) async throws {
         try await withSite(Self.options) { (site: Site) async throws in
@@ -117,7 +117,7 @@ import Testing
 
     // MARK: Confusion, the other way round
 
-    @Test func assertionIsRefusedInPlaceOfEveryOtherToken() async throws {
+    @Test func assertionIsRefusedAsAnyOtherToken() async throws {
         try await withSite(Self.options) { (site: Site) async throws in
             let browser = try await site.signedIn()
             let token = try await assertion(browser)
@@ -154,7 +154,7 @@ import Testing
         }
     }
 
-    @Test(.onSQLite) func keysOutliveARestart_andANewSealingKey() async throws {
+    @Test(.onSQLite) func keysSurviveARestart_andANewSealingKey() async throws {
         try await withSite(Self.options) { (site: Site) async throws in
             let before = try await keyIDs(site)
             #expect(before.count == 1)
@@ -169,7 +169,7 @@ import Testing
             let secrets: (String, JSON) = ("secrets", ["previousSealingKeyFiles": [.string(old)]])
             try await site.restart(with: Self.options.configuration + [secrets])
             #expect(try await keyIDs(site) == before)
-            // Sealed anew by the jobs of the start, it does without the old one.
+            // Sealed again by the jobs of the start, it does without the old one.
             try await eventually("sealed anew") {
                 try await site.query("SELECT substr(hex(sealed_private_key), 3, 8) FROM signing_key").lowercased()
                     == site.query("SELECT CAST(value AS TEXT) FROM meta WHERE key = 'sealing-key-id'")

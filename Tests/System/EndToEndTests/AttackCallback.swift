@@ -268,7 +268,7 @@ import Testing
         }
     }
 
-    @Test func stateIsGoodUntilItsLastMillisecondAndNoLonger() async throws {
+    @Test func stateIsValidToTheLastMillisecond() async throws {
         try await withSite { (site: Site) async throws in
             let (early, late) = (site.browser(), site.browser())
             let (first, second) = (try await early.consent(as: "ada"), try await late.consent(as: "boris"))
@@ -318,7 +318,7 @@ import Testing
         }
     }
 
-    @Test func severalBindingCookiesAreNone() async throws {
+    @Test func severalBindingCookiesAreInvalid() async throws {
         try await withSite { (site: Site) async throws in
             let browser = site.browser()
             let form = try await browser.consent()
@@ -343,7 +343,7 @@ import Testing
     }
 
     /// What a sibling host can set has another name: it neither counts nor gets in the way.
-    @Test func tossedCookiesOfOtherNamesChangeNothing() async throws {
+    @Test func foreignCookiesChangeNothing() async throws {
         try await withSite { (site: Site) async throws in
             let (owner, attacker) = (site.browser(), site.browser())
             let form = try await owner.consent()
@@ -378,7 +378,7 @@ import Testing
     }
 }
 
-/// The parameters of a URL, decoded; `+` is no space.
+/// The parameters of a URL, decoded; `+` is not a space.
 struct Query: Sendable {
     private let pairs: [(String, String)]
 

@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    /// A consent whose token is signed anew, and the claims of that token.
+    /// A consent whose token is signed again, and the claims of that token.
     private static func consent(_ browser: Browser) async throws -> (form: Form, claims: JSON) {
         let form = try await browser.consent()
         let claims = JSON.part(1, of: try #require(form["id_token"]))
@@ -38,7 +38,7 @@ import Testing
         stub.answers.withLock { $0.token = { _ in (200, body.text) } }
     }
 
-    @Test func clientSecretIsWhatAppleAsksFor() async throws {
+    @Test func clientSecretHasApplesForm() async throws {
         try await Self.withStub { site, stub in
             let browser = site.browser()
             let (form, _) = try await Self.consent(browser)
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    @Test func clientSecretIsNeverOutOfDateWhateverTheClockDoes() async throws {
+    @Test func clientSecretIsCurrentDespiteClockChanges() async throws {
         try await Self.withStub { site, stub in
             for step: Int64 in [0, 299, 1, 86_400, -7200, 3600] {
                 site.clock.advance(seconds: step)
@@ -87,7 +87,7 @@ import Testing
             (400, "{\"error\":\"<script>alert(1)</script>\",\"error_description\":\"\\r\\nSet-Cookie: x=y\"}", 400),
             (200, String(repeating: "[", count: 100_000), 503), (200, "{\"id_token\":\"\\ud800\"}", 503),
         ] as [(Int, String, Int)])
-    func codeIsSentOnceWhateverAppleSays(status: Int, body: String, expected: Int) async throws {
+    func codeIsSentOnceWhateverTheAnswer(status: Int, body: String, expected: Int) async throws {
         try await Self.withStub { site, stub in
             stub.answers.withLock { $0.token = { _ in (status, body) } }
             let browser = site.browser()

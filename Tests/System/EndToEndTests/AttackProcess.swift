@@ -64,7 +64,7 @@ import Testing
             }
             #expect(answered > 64)
         }
-        // And the operator is told why somebody saw a close.
+        // And the log says why a connection was closed.
         try await eventually("the log says so") {
             server.output.contains(/connections closed: limit reached.*descriptors\W+[1-9]/)
         }

@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    /// Checked again when the attempt is opened: an origin taken off the list since is no longer one to go to.
+    /// Checked again when the attempt is opened: an origin removed from the list since is refused.
     @Test func targetIsCheckedAgainAtTheCallback() async throws {
         try await withSite(Self.options) { (site: Site) async throws in
             let browser = site.browser()

@@ -60,31 +60,6 @@ import Testing
         }
     }
 
-    @Test func signedOutMeansSignedOutAtOnceAndAfterARestart() async throws {
-        try await withSite(SiteOptions(loops: 2)) { (site: Site) async throws in
-            let browser = try await site.signedIn()
-            let token = try #require(browser.sessionToken)
-            for _ in 0..<6 { #expect(try await browser.verify().status == 204) }
-            let response = try await browser.post("/logout")
-            #expect(response.status == 303)
-            let cleared = try #require(response.setCookie(Browser.sessionName))
-            #expect(cleared.isRemoval)
-            #expect(cleared.attributes["path"] == "/")
-            #expect(cleared.attributes["secure"] == "")
-            #expect(browser.sessionToken == nil)
-            let thief = site.browser()
-            thief.setCookie(Browser.sessionName, token)
-            for _ in 0..<6 {
-                #expect(try await thief.verify().status == 401)
-                #expect(try await thief.session() == nil)
-            }
-            try await site.restart()
-            #expect(try await thief.verify().status == 401)
-            #expect(try await thief.session() == nil)
-            #expect(try await thief.get("/account").status == 303)
-        }
-    }
-
     static let contexts: [(fields: [String: String], passes: Bool)] = [
         (["Sec-Fetch-Site": "same-origin"], true),
         (["Sec-Fetch-Site": "same-origin", "Origin": "OWN"], true),

@@ -43,7 +43,7 @@ import Testing
         return process.ending ?? ChildProcess.Ending(code: 0, wasSignalled: true)
     }
 
-    /// Copies the database and its log while the newest rows are in the log alone.
+    /// Copies the database and its log while the newest rows are only in the log.
     private static func leaveLog(_ place: ServerPlace, copiedTo folder: String) throws {
         let stranger = try Stranger.beside(place.databasePath)
         try stranger.execute("PRAGMA wal_autocheckpoint = 0")
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test func aKillLeavesTheOldFileOrTheNewOne() async throws {
+    @Test func killLeavesTheOldFileOrTheNewOne() async throws {
         let environment = ProcessInfo.processInfo.environment
         let rounds = environment["BACKUP_KILL_ROUNDS"].flatMap { Int($0) } ?? 6
         let seed = environment["KILL_TEST_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 1...999_999)

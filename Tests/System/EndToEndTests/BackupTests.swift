@@ -25,7 +25,7 @@ import Testing
             let server = try await place.start(on: group)
             let file = place.folder.path + "/backup.db"
 
-            // People sign in before, and go on while the backup is made.
+            // People sign in before, and continue while the backup is made.
             let ledger = KillLedger()
             var before: [KillLedger.Entry] = []
             try await withThrowingTaskGroup(of: Void.self) { tasks in

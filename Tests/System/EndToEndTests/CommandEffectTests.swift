@@ -21,7 +21,7 @@ import Testing
             return try await server.signIn(person, at: simulator, from: "10.60.0.\(name.utf8.count)")
         }
 
-        /// The id of whoever has this session.
+        /// The ID of this session's user.
         func user(_ token: String) async throws -> String {
             let user = try await server.session(token).json["user"]?.objectValue
             return try #require(user?["id"]?.stringValue)
@@ -136,7 +136,7 @@ import Testing
         }
     }
 
-    @Test func notificationsAreReplayedForWhoWasImportedSince() async throws {
+    @Test func notificationsAreReplayedForImportedPeople() async throws {
         try await Self.withBed { bed in
             let ada = TestPerson("ada")
             try await bed.simulator.add(ada)

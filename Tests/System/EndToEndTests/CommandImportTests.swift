@@ -43,7 +43,7 @@ import Testing
     }
 
     /// Killed, and run again: everybody is there once, with one event, and as if nothing had happened.
-    @Test func killedInTheMiddleItGoesOn() async throws {
+    @Test func killedImportContinues() async throws {
         try await Self.withDatabase { place in
             let count = 6000
             let path = try place.folder.write(Self.lines(0..<count), to: "people.jsonl")
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func interruptedItSaysHowToGoOn() async throws {
+    @Test func interruptedImportSaysHowToContinue() async throws {
         try await Self.withDatabase { place in
             try place.folder.write(Self.lines(0..<520), to: "people")
             // More input is promised, and never comes. The shell tells the id of the import.

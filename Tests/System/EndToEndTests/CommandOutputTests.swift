@@ -74,7 +74,7 @@ import Testing
 
     static let user = [
         "id", "state", "externalID", "appleSubject", "email", "emailVerified", "isPrivateEmail", "emailForwarding",
-        "name", "realUserStatus", "credentialState", "credentialChangedAt", "credentialCause",
+        "name", "realUserStatus", "organizationID", "credentialState", "credentialChangedAt", "credentialCause",
         "groups", "createdAt",
     ]
 

@@ -8,7 +8,7 @@ import Testing
         "id", "state", "clientID", "queuedAt", "nextAttemptAt", "endsAt", "attempts", "failure",
     ]
 
-    @Test func theOperatorSeesWhatAppleWasNotToldAndHurriesIt() async throws {
+    @Test func operatorSeesPendingRevocationsAndRetriesThem() async throws {
         try await CommandEffectTests.withBed { bed in
             let list = "credentials revocations"
             #expect(try await bed.place.run("\(list) --json").json == ["items": .array([]), "next": .null])
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func withoutATokenTheOperatorLearnsWhatThePersonCanDo() async throws {
+    @Test func withoutATokenTheOutputSaysWhatThePersonCanDo() async throws {
         try await CommandEffectTests.withBed { bed in
             let line = #"{"appleSubject":"001.a.1","externalID":"7"}"#
             #expect(try await bed.place.run("users import -", input: line).code == 0)

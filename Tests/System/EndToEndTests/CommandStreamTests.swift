@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    @Test func aListByAddressSaysThatItIsCut() async throws {
+    @Test func truncatedListSaysSo() async throws {
         try await CommandImportTests.withDatabase { place in
             let people = ["a", "b", "c"].map { "{\"appleSubject\":\"\($0)\",\"email\":\"x@example.com\"}\n" }.joined()
             #expect(try await place.run("users import -", input: people).code == 0)
@@ -93,7 +93,7 @@ import Testing
     }
 
     /// Each reads, computes and writes in one transaction.
-    @Test func groupsChangedAtOnceAreAllThere() async throws {
+    @Test func concurrentGroupChangesAreAllKept() async throws {
         try await CommandOutputTests.withPeople { place, ids in
             try await withThrowingTaskGroup(of: CommandResult.self) { group in
                 for number in 0..<8 {

@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test("an Apple that is down, slow to refuse, or wrong changes nothing, and is asked again when it is back")
+    @Test("an outage or wrong answers of Apple change nothing, and checks resume afterwards")
     func appleIsDown() async throws {
         try await withSite { (site: Site) async throws in
             let ada = site.browser()

@@ -46,7 +46,7 @@ import Testing
 
             #expect(server.process.ending == nil, "the server ended")
             #expect(try await server.admin.get("/healthz").status.code == 200)
-            // Reads go on, and say what was acknowledged.
+            // Reads continue, and say what was acknowledged.
             try await Self.check(ledger, server, "while the disk is full")
 
             try giveSpace(server)

@@ -20,14 +20,14 @@ import Testing
     }
 
     static let cases: [Case] = [
-        Case(name: "no SQLite at all", says: "is damaged or no SQLite database") { place in
+        Case(name: "no SQLite at all", says: "is damaged or not an SQLite database") { place in
             try overwrite(place.databasePath, at: 0, with: [UInt8](repeating: 0x5A, count: 8192))
         },
-        Case(name: "its schema overwritten", says: "is damaged or no SQLite database") { place in
+        Case(name: "its schema overwritten", says: "is damaged or not an SQLite database") { place in
             // The first page keeps its 100 bytes of header.
             try overwrite(place.databasePath, at: 100, with: [UInt8](repeating: 0xFF, count: 3996))
         },
-        Case(name: "cut short", says: "is damaged or no SQLite database") { place in
+        Case(name: "cut short", says: "is damaged or not an SQLite database") { place in
             let handle = try FileHandle(forUpdating: URL(filePath: place.databasePath))
             try handle.truncate(atOffset: 4096)
             try handle.close()
@@ -100,7 +100,7 @@ import Testing
         }
     }
 
-    @Test func aDirectoryThatTakesNoFilesGivesOneLineAndANonZeroExit() async throws {
+    @Test func unwritableDirectoryGivesOneLineAndANonZeroExit() async throws {
         try await asSomebodyWithoutRights { place, prefix in
             // The log of writes is a file of its own: without it a database cannot be opened.
             try mode(0o500, of: place.dataDirectory)
@@ -111,7 +111,7 @@ import Testing
     }
 
     /// Another process that never lets go of the write lock.
-    @Test func aLockedDatabaseIsToldAtTheStartAndA503Later() async throws {
+    @Test func lockedDatabaseIsReportedAtTheStartAndA503Later() async throws {
         try await withLoops { group in
             let (place, simulator) = try await ServerPlace.besideApple(on: group)
             let server = try await place.start(on: group)

@@ -25,7 +25,7 @@ import Testing
 
     private func revocations(_ site: Site) async throws -> Int { try await site.apple.requests(to: "revoke") }
 
-    @Test func appleIsTold() async throws {
+    @Test func tokenIsRevokedAtApple() async throws {
         try await withSite { (site: Site) async throws in
             let (browser, other) = (site.browser(), site.browser())
             try await browser.signIn(as: "ada")
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test func signInMeanwhileStopsIt() async throws {
+    @Test func signInMeanwhileCancelsTheRevocation() async throws {
         try await withSite { (site: Site) async throws in
             let browser = try await site.signedIn(as: "ada")
             try await site.apple.control("PUT", "faults/revoke", ["status": 503])

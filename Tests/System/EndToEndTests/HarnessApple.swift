@@ -75,7 +75,7 @@ struct Apple: Sendable {
     }
 }
 
-/// An endpoint in this process that answers what a test says, in place of Apple: the key set and the token endpoint.
+/// An endpoint in this process that answers what a test says, instead of Apple: the key set and the token endpoint.
 final class StubApple: RequestHandler, Sendable {
     struct Answers: Sendable {
         /// The body of `/auth/keys`.

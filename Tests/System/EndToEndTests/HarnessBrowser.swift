@@ -227,7 +227,7 @@ final class Browser: Sendable {
     func begin(returnTo: String? = nil) async throws -> String {
         let query = returnTo.map { "?return_to=" + Form.escape($0) } ?? ""
         var response = try await get("/login/apple" + query, from: .sameOrigin)
-        // A second sign-in within seconds is explained once before it goes on.
+        // A second sign-in within seconds is explained once before it continues.
         if response.status == 200 { response = try await get("/login/apple" + query, from: .sameOrigin) }
         guard response.status == 303, let location = response["location"] else {
             throw SiteError("GET /login/apple answered \(response.status)")

@@ -26,24 +26,6 @@ final class SitePostgres: Sendable {
         return url(name)
     }
 
-    /// A statement with its parameters in it.
-    static func text(_ sql: String, _ arguments: [Any?]) -> String {
-        var rest = arguments[...]
-        return sql.split(separator: "?", omittingEmptySubsequences: false).reduce(into: "") { text, part in
-            if !text.isEmpty { text += literal(rest.popFirst() ?? nil) }
-            text += part
-        }
-    }
-
-    private static func literal(_ value: Any?) -> String {
-        switch value {
-        case nil: "NULL"
-        case let bytes as [UInt8]: "'\\x\(Hexadecimal.encode(bytes))'"
-        case let text as String: "'\(text.replacing("'", with: "''"))'"
-        case .some(let number): "\(number)"
-        }
-    }
-
     private func url(_ database: String) -> String { "\(server.address) dbname=\(database)" }
 
     /// One value, read without our own code.

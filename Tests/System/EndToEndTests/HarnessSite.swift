@@ -31,7 +31,7 @@ final class SiteClock: WallClock {
     func advance(milliseconds: Int64) { value.withLock { $0 += milliseconds } }
 }
 
-/// What one test wants of its site.
+/// The settings of a test's site.
 struct SiteOptions: Sendable {
     /// Groups of the configuration with members to set: `["sessions": ["lifetime": 3600]]`. A member that is not an object
     /// replaces the whole.
@@ -40,8 +40,6 @@ struct SiteOptions: Sendable {
     var appleEndpoint: String?
     /// Event loops of the server.
     var loops = 1
-    /// The path publicURL carries.
-    var basePath = ""
     var logLevel = Logger.Level.trace
 }
 
@@ -82,7 +80,7 @@ final class Site: Sendable {
                 Array(Hexadecimal.encode(SystemRandom().bytes(32)).utf8), to: directory + "/data/sealing.key")
         }
         authority = "localhost:\(sockets.address.port)"
-        publicURL = "http://" + authority + options.basePath
+        publicURL = "http://" + authority
         try start(on: sockets, options)
     }
 
@@ -199,7 +197,7 @@ final class Site: Sendable {
 
 private let turnstile = Turnstile(6)
 
-/// Runs `body` with a site of its own, and takes everything down again.
+/// Runs `body` with a site of its own, and stops everything afterwards.
 func withSite(_ options: SiteOptions = SiteOptions(), _ body: (Site) async throws -> Void) async throws {
     await turnstile.enter()
     defer { turnstile.leave() }
@@ -210,10 +208,10 @@ func withSite(_ options: SiteOptions = SiteOptions(), _ body: (Site) async throw
     guard let key = ClientKey(pem: TestKeys.first) else { throw SiteError("the key is no P-256 key") }
     let address = sockets.address
     var apple = SimulatorConfiguration(
-        serverURL: "http://localhost:\(address.port)\(options.basePath)", servicesID: Apple.servicesID,
+        serverURL: "http://localhost:\(address.port)", servicesID: Apple.servicesID,
         bundleIDs: [Apple.bundleID],
         team: SimulatorConfiguration.Team(id: Apple.teamID, keys: [Apple.keyID: key]))
-    apple.notificationURL = "http://127.0.0.1:\(address.port)\(options.basePath)/apple/notifications"
+    apple.notificationURL = "http://127.0.0.1:\(address.port)/apple/notifications"
     apple.keyCount = 1
     let simulator = try SimulatorServer(
         configuration: apple, address: SocketAddress(ip: .v4(0x7F00_0001), port: 0), clock: clock.milliseconds,

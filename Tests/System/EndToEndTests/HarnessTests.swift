@@ -10,7 +10,7 @@ struct HarnessTests {
         func loops() throws -> Int {
             let names = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
             return names.count { name in
-                // What another test has closed since is no link any more.
+                // Another test may have closed it since.
                 let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + name)
                 return target == "anon_inode:[eventpoll]"
             }

@@ -75,7 +75,7 @@ final class WireConnection: Sendable {
 
     // MARK: Sending
 
-    /// Sends everything; false when the peer no longer takes it.
+    /// Sends everything; false when the peer no longer reads.
     @discardableResult
     func send(_ bytes: [UInt8]) -> Bool {
         var sent = 0
@@ -227,7 +227,7 @@ struct WireResponse: Sendable {
     }
 }
 
-/// One `Set-Cookie`, taken apart.
+/// One `Set-Cookie`, parsed.
 struct SetCookie: Sendable {
     var name: String
     var value: String

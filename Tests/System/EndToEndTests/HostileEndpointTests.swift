@@ -99,7 +99,7 @@ import Testing
 
     /// The endpoint that takes the connection and says nothing, stops in the middle, or drips: all at once, against the
     /// real deadline, while others sign in and sessions are asked about.
-    @Test func aHangingTokenEndpointHoldsNobodyElseAndIsGivenUpAtItsDeadline() async throws {
+    @Test func hangingTokenEndpointDelaysNobodyElseAndTimesOut() async throws {
         let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"
         let behaviours: [HostileEndpointFront.Behaviour] = [
             .stall(""), .stall("HTTP/1.1 200 OK\r\nContent-"), .stall(head),
@@ -224,7 +224,7 @@ import Testing
         #expect(await server.stop() == ChildProcess.Ending(code: 0, wasSignalled: false), "\(test)")
     }
 
-    @Test func aHangingKeySetIsGivenUpAtItsDeadline() async throws {
+    @Test func hangingKeySetTimesOut() async throws {
         try await withHostileEndpoint { scene in
             scene.front.set(.stall("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"), for: "/auth/keys")
             let server = try await scene.place.start(on: scene.group)

@@ -37,7 +37,7 @@ extension IndependentSigner {
 }
 
 extension Site {
-    /// Puts keys of the independent signer beside Apple's, and makes the server read the set anew.
+    /// Puts keys of the independent signer beside Apple's, and makes the server read the set again.
     func publish(_ keys: [JSON]) async throws {
         try await apple.control("PUT", "keys", ["foreign": .array(keys)])
     }

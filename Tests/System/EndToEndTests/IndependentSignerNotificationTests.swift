@@ -47,7 +47,7 @@ import Testing
             ("consent-revoked", false, 1), ("consent-revoked", true, 1000), ("account-delete", false, 1000),
             ("account-deleted", true, 1), ("account-deleted", false, 1000),
         ] as [(String, Bool, Int64)])
-    func everyWayOfWritingAnEndIsUnderstood(type: String, asObject: Bool, unit: Int64) async throws {
+    func everyFormOfAnEndIsUnderstood(type: String, asObject: Bool, unit: Int64) async throws {
         try await withSite { (site: Site) async throws in
             try await site.publishSignersKeys()
             let browser = try await site.signedIn()
@@ -186,7 +186,7 @@ import Testing
     }
 
     /// A time far ahead must not end sessions that do not yet exist.
-    @Test func eventFromTheFutureEndsNothingOfLater() async throws {
+    @Test func eventFromTheFutureEndsNoLaterSession() async throws {
         try await withSite { (site: Site) async throws in
             try await site.publishSignersKeys()
             let browser = try await site.signedIn()

@@ -27,7 +27,7 @@ import Testing
         Forgery(name: "white space in the JSON", header: { " " + $0 + "\n" }, payload: { "\r\n\t" + $0 }),
     ]
 
-    @Test(arguments: sound) func soundTokenOfAnotherSignerIsAccepted(forgery: Forgery) async throws {
+    @Test(arguments: sound) func validTokenOfAnotherSignerIsAccepted(forgery: Forgery) async throws {
         try await withSite { (site: Site) async throws in
             try await site.publishSignersKeys()
             let browser = site.browser()
@@ -239,7 +239,7 @@ import Testing
             ("exp", -59, true), ("exp", -60, false), ("iat", 60, true), ("iat", 61, false), ("nbf", 60, true),
             ("nbf", 61, false),
         ] as [(String, Int64, Bool)])
-    func timesAreHeldToAMinute(claim: String, offset: Int64, isAccepted: Bool) async throws {
+    func timesAreCheckedToAMinute(claim: String, offset: Int64, isAccepted: Bool) async throws {
         try await withSite { (site: Site) async throws in
             try await site.publishSignersKeys()
             let browser = site.browser()

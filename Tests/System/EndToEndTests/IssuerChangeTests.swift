@@ -60,7 +60,7 @@ import Testing
                 }
             }
 
-            // What is told under the new name is about the same people.
+            // Notifications under the new name concern the same people.
             try await site.apple.control("PUT", "behaviour", ["issuer": .string(Self.new)])
             site.clock.advance(seconds: 5)
             #expect(try await Self.notify(site, "consent-revoked", about: "ada") == 200)
@@ -69,7 +69,7 @@ import Testing
     }
 
     /// In the middle of Apple's change the two tokens of one sign-in may differ. That one fails; the next is as before.
-    @Test func oneSignInIsOfOneIssuer() async throws {
+    @Test func signInUsesOneIssuer() async throws {
         try await withSite(SiteOptions(configuration: Self.accepting(Apple.issuer, Self.new))) {
             (site: Site) async throws in
             let browser = site.browser()

@@ -116,7 +116,7 @@ import Testing
             total.unanswered += 1
             if exchanged { total.exchanged += 1 }
             var token: String?
-            // The visitor reloads, or, when Apple has been told already, perhaps starts anew.
+            // The visitor reloads, or, when Apple has been told already, perhaps starts again.
             if !exchanged || Bool.random(using: &random) {
                 let answer = try await server.callback(open.attempt, open.form.body)
                 #expect(
@@ -138,7 +138,7 @@ import Testing
 }
 
 extension RunningServer {
-    /// Given and family name, as the API of the session tells them.
+    /// Given and family name, from the session's API.
     func name(of token: String) async throws -> [String] {
         let response = try await session(token)
         let name = try response.json["user"]?.objectValue?["name"]?.objectValue

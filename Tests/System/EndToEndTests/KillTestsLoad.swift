@@ -3,7 +3,7 @@ import HTTPTypes
 import Randomness
 import Synchronization
 
-/// What browsers were told before the kill.
+/// The answers that browsers received before the kill.
 final class KillLedger: Sendable {
     /// How a session ended, as far as its browser knows.
     enum End: Sendable {

@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test func aKilledMigrationChangesNothingAndTheNextStartDoesIt() async throws {
+    @Test func killedMigrationChangesNothingAndTheNextStartCompletesIt() async throws {
         try await withLoops { group in
             let place = try ServerPlace()
             let older = try await place.start(on: group)
@@ -71,7 +71,8 @@ import Testing
             #expect(
                 try Self.steps(place.databasePath) == [
                     "0023-first-release", Self.next, "0025-logout-tokens", "0026-operator", "0030-narrowed-tokens",
-                    "0031-search", "0032-outgoing", "0033-without-passwords",
+                    "0031-search", "0032-outgoing", "0033-without-passwords", "0034-last-sign-in",
+                    "0035-organization", "0036-ended-access",
                 ])
             #expect(try Self.isNew(place.databasePath))
             #expect(try Self.steps(backup) == before)

@@ -98,7 +98,7 @@ import Testing
     }
 
     /// The kill comes inside a batch, on every machine: one row of it never ends.
-    @Test func killedInTheMiddleOfABatchItGoesOn() async throws {
+    @Test func killDuringABatchLosesNothing() async throws {
         try await withLoops { group in
             let (place, simulator) = try await ServerPlace.besideApple(on: group)
             try Self.use(place, key: 1)

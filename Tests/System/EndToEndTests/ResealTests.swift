@@ -103,7 +103,7 @@ import Testing
             #expect(await first.stop() == StartAndStopTests.clean)
             _ = try await simulator.control(.put, "faults/revoke", ["status": 503])
 
-            // Listed for one start, and taken out too early.
+            // Listed for one start, and removed too early.
             try Self.useKeys(place, "new.key", previous: ["old.key"])
             #expect(await (try await place.start(on: group)).stop() == StartAndStopTests.clean)
             _ = try await simulator.control(.delete, "faults")
@@ -141,8 +141,8 @@ import Testing
         }
     }
 
-    /// Damage is told from a missing key, and neither holds up the others.
-    @Test func damagedTokensAreToldFromMissingKeys() async throws {
+    /// Damage is distinguished from a missing key, and neither delays the others.
+    @Test func damagedTokensAreDistinguishedFromMissingKeys() async throws {
         try await withLoops { group in
             let place = try ServerPlace()
             try place.folder.write(String(repeating: "ab", count: 32) + "\n", to: "old.key")

@@ -90,7 +90,7 @@ import Testing
 
     /// Regression: from the first socket that listens to the moment in which signals were caught, some milliseconds, the
     /// default effect of SIGTERM ended the process, with visitors in its queues.
-    @Test(arguments: [SIGTERM, SIGINT]) func aStopThatComesAsSoonAsItListensIsAnOrderlyOne(signal: Int32) async throws {
+    @Test(arguments: [SIGTERM, SIGINT]) func stopRightAfterTheStartIsOrderly(signal: Int32) async throws {
         let place = try ServerPlace()
         try await withLoops { group in
             await (try place.start(on: group)).stop()
@@ -135,7 +135,7 @@ import Testing
         }
     }
 
-    /// Sessions, and the tab that was left open, go on after a restart.
+    /// Sessions and open login pages survive a restart.
     @Test func aRestartKeepsSessionsAndOpenAttempts() async throws {
         try await withLoops { group in
             let (place, simulator) = try await ServerPlace.besideApple(on: group)
@@ -185,7 +185,7 @@ import Testing
     }
 
     /// Killed at any moment of the very first start, with nothing on the disk yet: the next start must work.
-    @Test func aKillDuringTheVeryFirstStartLeavesNothingThatHindersTheNext() async throws {
+    @Test func killDuringTheFirstStartDoesNotPreventTheNext() async throws {
         try await withLoops { group in
             for milliseconds in stride(from: 2, through: 120, by: 6) {
                 let place = try ServerPlace()

@@ -4,7 +4,7 @@ import Strangers
 import TemporaryFolders
 import Testing
 
-/// Servers that must not serve, and leave alone what is not theirs.
+/// Servers that must not serve, and change nothing.
 @Suite struct StartRefusalTests {
     /// A newer version beside the running one: refused before it touches the schema.
     @Test func aSecondServerDoesNotChangeTheSchemaOfTheFirst() async throws {

@@ -19,7 +19,7 @@ import Testing
         return try #require(lines.split(separator: "\n").map(String.init).first { $0.contains(subject) })
     }
 
-    @Test("a file moves the people it names, and nobody else") func aFileMovesItsPeopleAlone() async throws {
+    @Test("an import moves only the people in its file") func importMovesOnlyItsPeople() async throws {
         try await TransferBed.with { bed in
             let place = bed.place
             let ids = try await bed.signIn(["ann", "bob", "cat"], from: "10.73.0")
@@ -100,7 +100,7 @@ import Testing
         }
     }
 
-    @Test("a team of nobody exports nobody, and says so") func exportOfNobody() async throws {
+    @Test("a team without people exports nobody, and says so") func exportOfNobody() async throws {
         try await TransferBed.with { bed in
             _ = try await bed.signIn(["ann"], from: "10.75.0")
             try await bed.changeHands()
@@ -113,7 +113,7 @@ import Testing
         }
     }
 
-    @Test("a small site whom Apple refuses whole is not marked, in either direction")
+    @Test("when Apple refuses everyone of a small site, nobody is marked, in either direction")
     func everyoneOfASmallSiteIsRefused() async throws {
         try await TransferBed.with { bed in
             let place = bed.place
@@ -149,7 +149,7 @@ import Testing
         }
     }
 
-    @Test("people whom Apple refused are asked about again with --again only, and the run says so")
+    @Test("people whom Apple refused are retried only with --again, and the output says so")
     func refusedBefore() async throws {
         try await TransferBed.with { bed in
             let place = bed.place
@@ -166,7 +166,7 @@ import Testing
         }
     }
 
-    @Test("of two transfers at once the second ends and names the first; a killed one blocks nobody")
+    @Test("a second concurrent transfer ends and names the first; a killed one blocks nobody")
     func twoAtOnce() async throws {
         try await TransferBed.with { bed in
             let place = bed.place
@@ -187,7 +187,7 @@ import Testing
                     second.errors.contains("bramley transfer export, process \(first.pid), since"),
                     "\(line): \(second.errors)")
             }
-            // Looking is no work.
+            // Reading the status is not a transfer.
             #expect(try await bed.count("unasked") == 1)
             await first.killAndWait()
             try await bed.simulator.control(.delete, "faults/usermigrationinfo")
@@ -199,8 +199,8 @@ import Testing
         }
     }
 
-    /// Somebody signed up anew under the new team before the old one had exported them.
-    @Test("--join-accounts makes one account of two, and both sessions are theirs") func accountsAreJoined()
+    /// Somebody signed up again under the new team before the old one had exported them.
+    @Test("--join-accounts merges two accounts, and both sessions stay valid") func accountsAreJoined()
         async throws
     {
         try await TransferBed.with { bed in

@@ -106,7 +106,7 @@ import Testing
     }
 
     /// Killed and run again, in both directions, by way of a file: everybody moves once.
-    @Test func killedItGoesOn() async throws {
+    @Test func killedTransferContinues() async throws {
         try await Self.withBed { bed in
             let place = bed.place
             let server = try await place.start(on: bed.group)
@@ -192,7 +192,7 @@ import Testing
                 refused.code == 1 && refused.errors.contains("Apple rejected our client credentials"),
                 "\(refused.errors)")
             #expect(try refused.json["exported"]?.int64Value == 0 && refused.json["complete"]?.boolValue == false)
-            // And the answers of both are told apart in the status.
+            // And the answers of both are distinguished in the status.
             let status = try await place.run("transfer status --to \(Self.newTeam) --json").json
             #expect(status["unasked"]?.int64Value == 1 && status["refusedAtExport"]?.int64Value == 0)
         }

@@ -37,7 +37,7 @@ def test_signing_up_replacing_the_password_and_signing_in(start, make_visitor):
 
 
 def test_the_configuration_is_valid(binaries, tmp_path):
-    """config.json with this machine's files in place of the ones it names: nothing else is wrong with it."""
+    """config.json with this machine's files instead of the ones it names: nothing else is wrong with it."""
     settings = json.loads((EXAMPLE / "config.json").read_text())
     write_private(tmp_path / "webhook.secret", b"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n")
     write_private(tmp_path / settings["apple"]["privateKeyFile"], new_key())

@@ -21,7 +21,7 @@ def cluster(start):
     return start("cluster")
 
 
-def test_who_is_signed_in_stays_so_when_a_server_and_the_primary_die(cluster, make_visitor):
+def test_people_stay_signed_in_when_a_server_and_the_primary_fail(cluster, make_visitor):
     visitor = make_visitor(cluster)
     visitor.signs_in("ada")
     program, place = re.search(r"(failover\.sh) (\S+)", (cluster.folder / "example.log").read_text()).groups()

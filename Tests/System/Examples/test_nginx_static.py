@@ -10,7 +10,7 @@ def orchard(start):
     return start("nginx-static")
 
 
-def test_a_stranger_signs_in_and_arrives_at_the_page_asked_for(orchard, make_visitor):
+def test_a_visitor_signs_in_and_arrives_at_the_requested_page(orchard, make_visitor):
     visitor = make_visitor(orchard)
     visitor.open("/")
     visitor.press("a[href='/members/']", "/login")

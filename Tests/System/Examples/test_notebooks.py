@@ -57,7 +57,7 @@ def notes(visitor) -> list[str]:
     return [note.text for note in visitor.all("#notes li")]
 
 
-def test_a_stranger_signs_in_and_comes_back_to_the_very_page(notebook, make_visitor):
+def test_a_visitor_signs_in_and_returns_to_the_same_page(notebook, make_visitor):
     visitor = signs_in(make_visitor(notebook), "ada", "/?draft=a%26b+%3Cb%3E%22")
     assert visitor.find("#person").text == "Ada"
     assert visitor.find("input[name=text]").get_attribute("value") == 'a&b <b>"'
@@ -66,7 +66,7 @@ def test_a_stranger_signs_in_and_comes_back_to_the_very_page(notebook, make_visi
     assert notes(visitor) == ["<script>alert(1)</script> 李雷 & co", 'a&b <b>"']
 
 
-def test_everybody_has_their_own_notes(notebook, make_visitor):
+def test_everyone_has_their_own_notes(notebook, make_visitor):
     visitor = signs_in(make_visitor(notebook), "boris")
     writes(visitor, "Boris was here")
     visitor.press("#sign-out")
@@ -82,7 +82,7 @@ def session_cookie(visitor) -> str:
     return f"__Host-bramley={visitor.cookies()['__Host-bramley']['value']}"
 
 
-def test_a_form_from_elsewhere_is_refused(notebook, make_visitor):
+def test_a_form_from_another_site_is_refused(notebook, make_visitor):
     visitor = signs_in(make_visitor(notebook), "erin")
     cookie = session_cookie(visitor)
     # A neighbour below the same domain, nobody in particular, a sandboxed page.
@@ -101,7 +101,7 @@ def test_two_session_cookies_sign_nobody_in(notebook, make_visitor):
 
 
 @pytest.mark.parametrize("fields", [{}, {"Cookie": "__Host-bramley=brs_forged"}, {"X-Auth-Request-User": "usr_forged"}])
-def test_strangers_see_no_notes_and_write_none(notebook, fields):
+def test_visitors_cannot_see_or_write_notes(notebook, fields):
     page = notebook.ask("/", fields).must(200)
     assert 'id="sign-in"' in page.text and 'id="notes"' not in page.text
     answer = notebook.ask("/notes", fields | {"Origin": notebook.address}, b"text=stray").must(303)
@@ -129,7 +129,7 @@ def user_id(visitor) -> str:
     return call(visitor.site, "GET", "/api/v1/session", {"Cookie": session_cookie(visitor)}).json()["user"]["id"]
 
 
-def test_a_deleted_persons_notes_go_and_nobody_elses(notebook, make_visitor):
+def test_a_deletion_removes_only_that_persons_notes(notebook, make_visitor):
     visitor = signs_in(make_visitor(notebook), "ada")
     writes(visitor, "to be forgotten")
     body = told("session.ended", user_id(visitor))
@@ -147,7 +147,7 @@ def test_a_deleted_persons_notes_go_and_nobody_elses(notebook, make_visitor):
     assert notes(visitor) == ["written since"]
 
 
-def test_bramley_tells_of_a_deletion_at_apple_and_the_notes_go(notebook, make_visitor):
+def test_a_deletion_at_apple_removes_the_notes(notebook, make_visitor):
     visitor = signs_in(make_visitor(notebook), "erin")
     writes(visitor, "Erin’s last words")
     person = user_id(visitor)
@@ -198,7 +198,7 @@ def test_a_webhook_with_another_body_age_or_signature_is_refused(notebook):
         assert notebook.ask("/webhooks", fields | {"webhook-signature": text}, BODY).status == status
 
 
-def test_a_genuine_webhook_that_is_no_json_or_too_long(notebook):
+def test_a_signed_webhook_that_is_not_json_or_too_long_is_refused(notebook):
     assert delivered(notebook, "msg_text", b"text") == 400
     assert delivered(notebook, "msg_long", b" " * 65537) == 413
 
@@ -241,7 +241,7 @@ def test_the_flask_of_the_tests_is_that_of_the_example():
 
 
 @pytest.mark.parametrize("name", ["flask", "node"])
-def test_without_bramley_nobody_is_let_in(binaries, tmp_path, make_visitor, name):
+def test_without_bramley_nobody_is_admitted(binaries, tmp_path, make_visitor, name):
     example = Example(name, binaries, tmp_path)
     try:
         visitor = signs_in(make_visitor(example), "ada")

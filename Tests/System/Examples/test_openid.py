@@ -21,7 +21,7 @@ def signs_in(visitor, program, person: str) -> None:
     assert visitor.driver.current_url == f"{program.address}/"
 
 
-def test_somebody_signs_in_and_out(program, make_visitor):
+def test_a_person_signs_in_and_out(program, make_visitor):
     visitor = make_visitor(program)
     signs_in(visitor, program, "ada")
     assert visitor.find("#person").text == "Ada"
@@ -32,7 +32,7 @@ def test_somebody_signs_in_and_out(program, make_visitor):
     visitor.wait(lambda _: visitor.path() == "/login", "Bramley to ask again")
 
 
-def test_consent_withdrawn_at_apple_signs_the_program_out(program, make_visitor):
+def test_consent_withdrawn_at_apple_ends_the_applications_session(program, make_visitor):
     visitor = make_visitor(program)
     signs_in(visitor, program, "boris")
     program.apple.notify("consent-revoked", "boris")
@@ -44,7 +44,7 @@ def test_consent_withdrawn_at_apple_signs_the_program_out(program, make_visitor)
     visitor.wait(is_out, "the program to ask again")
 
 
-def test_whoever_cancels_at_apple_is_told(program, make_visitor):
+def test_cancelling_at_apple_shows_a_message(program, make_visitor):
     visitor = make_visitor(program)
     visitor.open(f"{program.address}/")
     visitor.press("#sign-in")

@@ -69,7 +69,7 @@ def test_a_blocked_popup_falls_back_to_the_redirect(visitor):
     assert len(visitor.driver.window_handles) == 1
 
 
-def test_signing_out_is_heard_by_every_page(visitor):
+def test_signing_out_reaches_every_page(visitor):
     signs_in_by_popup(visitor, "erin")
     says(visitor, "Signed in as Erin.")
     first = visitor.driver.current_window_handle
@@ -98,7 +98,7 @@ def test_a_forged_message_signs_nobody_in(visitor):
     says(visitor, "You are signed out.")
 
 
-def test_a_session_that_ended_elsewhere_is_seen_on_return(visitor):
+def test_a_session_that_ended_elsewhere_is_noticed_on_return(visitor):
     signs_in_by_popup(visitor, "dana")
     says(visitor, "Signed in as Dana.")
     visitor.site.apple.notify("consent-revoked", "dana")
@@ -106,7 +106,7 @@ def test_a_session_that_ended_elsewhere_is_seen_on_return(visitor):
     says(visitor, "You are signed out.")
 
 
-def test_the_api_is_for_this_origin_alone(app):
+def test_the_api_is_only_for_this_origin(app):
     assert app.ask("/api/v1/session", {"Origin": "https://evil.example"}).headers["Access-Control-Allow-Origin"] is None
     fields = {"Cookie": "__Host-bramley=brs_x", "Sec-Fetch-Site": "cross-site"}
     assert app.ask("/api/v1/session", fields, method="DELETE").status in (401, 403)

@@ -1,8 +1,9 @@
 import pytest
 
 from demo import Demo
-from device import Device, compile_device
+from device import Device, compile_package, compile_program
 from orchard import Orchard, somebody
+from programs import ROOT
 from receiver import new_secret
 from standin import StandIn
 
@@ -31,7 +32,7 @@ def demo(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def device_program(tmp_path_factory):
-    return compile_device(tmp_path_factory.mktemp("device"))
+    return compile_program(compile_package(tmp_path_factory.mktemp("device")), ROOT / "Tests/System/Linking/device.swift")
 
 
 @pytest.fixture

@@ -1,12 +1,15 @@
-// A device with the sample's extension on it, a line at a time. What the person and the system do comes in; what they
-// would see goes out. Compiled with docs/examples/ios/Upgrade and the frameworks of Tests/System/Linking/Platform.
+// A device with the sample's extension on it, with the frameworks of Tests/Support/Platform.
 import AuthenticationServices
+import BramleyKit
 import Foundation
+import Script
 import UIKit
 
 final class TestedController: UpgradeViewController {
-    override var application: URL { URL(string: CommandLine.arguments[1])! }
-    override var server: URL { URL(string: CommandLine.arguments[2])! }
+    override func makeClient() -> UpgradeClient {
+        UpgradeClient(
+            application: URL(string: CommandLine.arguments[1])!, server: URL(string: CommandLine.arguments[2])!)
+    }
 }
 
 @MainActor final class Device {
@@ -63,20 +66,11 @@ final class TestedController: UpgradeViewController {
         case "closed": handler?(nil, ASExtensionError(.userCanceled))
         case "nothing": handler?(nil, nil)
         default:
-            struct Given: Decodable {
-                struct Name: Decodable { var givenName: String?, familyName: String? }
-                var identityToken: String, authorizationCode: String, fullName: Name?
-            }
-            guard let given = try? JSONDecoder().decode(Given.self, from: Data(text.utf8)) else {
-                return say("not JSON")
-            }
-            var name = PersonNameComponents()
-            (name.givenName, name.familyName) = (given.fullName?.givenName, given.fullName?.familyName)
+            guard let given = Given(text) else { return say("not JSON") }
             handler?(
                 ASAuthorizationAppleIDCredential(
                     identityToken: Data(given.identityToken.utf8),
-                    authorizationCode: Data(given.authorizationCode.utf8),
-                    fullName: given.fullName.map { _ in name }), nil)
+                    authorizationCode: Data(given.authorizationCode.utf8), fullName: given.name), nil)
         }
     }
 
@@ -93,22 +87,13 @@ final class TestedController: UpgradeViewController {
     }
 }
 
-/// Past the standard library's buffers: their locks are held while a line is read.
-func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
-
 @main
 struct Main {
     @MainActor static func main() {
         let device = Device()
-        Thread.detachNewThread {
-            while let line = readLine() {
-                // Three words at most: JSON and passwords have spaces.
-                let count = line.hasPrefix("apple") ? 1 : 2
-                let words = line.split(separator: " ", maxSplits: count).map(String.init)
-                DispatchQueue.main.async { MainActor.assumeIsolated { device.hear(words) } }
-            }
-            exit(0)
+        listen { line in
+            // Three words at most: JSON and passwords have spaces.
+            device.hear(line.split(separator: " ", maxSplits: line.hasPrefix("apple") ? 1 : 2).map(String.init))
         }
-        while true { RunLoop.main.run() }
     }
 }

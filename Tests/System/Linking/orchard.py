@@ -76,7 +76,7 @@ class Orchard(Site):
         return answer.status != 401
 
     def apple_opens(self, account: str, person: str = "ada") -> bool:
-        """Whether whoever signs in with Apple now is in this account. Leaves no second user behind."""
+        """Whether a sign-in with Apple now opens this account. Leaves no second user behind."""
         before = self.users()
         answer = post(self, request(self, person)).must(200)
         assert self.users() == before, "the sign-in made a user"

@@ -21,7 +21,7 @@ def bramley(demo):
 
 
 def completed(person: Person, link: str) -> str:
-    """Where the address that Bramley leads to goes on to."""
+    """The final address after Bramley's redirect."""
     return person.get(f"/connected?link={link}&code=c1").location
 
 
@@ -50,7 +50,7 @@ def test_a_name_is_shown_and_not_run(demo, bramley):
     assert "<b>" not in Person(demo, "<b>&\"'").signs_up().get("/account").text
 
 
-def test_signing_in_takes_the_second_factor(demo, bramley):
+def test_signing_in_requires_the_second_factor(demo, bramley):
     person = Person(demo, "boris").signs_up().sets_up_second_factor()
     assert person.post("/sign-out").status == 303
     asked = person.post("/sign-in", {"name": "boris", "password": PASSWORD})
@@ -74,7 +74,7 @@ def test_a_session_is_new_at_each_sign_in_and_kept_as_a_hash(demo, bramley):
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", None, "http://localhost"])
-def test_a_form_from_elsewhere_is_refused(demo, bramley, origin):
+def test_a_form_from_another_site_is_refused(demo, bramley, origin):
     person = Person(demo, "dana")
     if not demo.sql("SELECT 1 FROM account WHERE name = 'dana'"):
         person.signs_up()
@@ -112,7 +112,7 @@ def test_a_link_is_completed_in_the_session_that_began_it(demo, bramley, kind):
     assert demo.account(f"whole-{kind}") == kept
 
 
-def test_who_signed_out_or_in_again_meanwhile_completes_nothing(demo, bramley):
+def test_a_new_or_ended_session_does_not_complete_a_link(demo, bramley):
     person, link = begins(demo, bramley, "leaves")
     bramley.completes(link)
     person.post("/sign-out")
@@ -152,7 +152,7 @@ def test_a_link_of_another_kind_is_refused(demo, bramley):
     (410, "link_expired", {}, "nothing was changed", False),
     (503, "unavailable", {"Retry_After": "5"}, "in a moment", True),
 ])
-def test_each_refusal_has_its_words(demo, bramley, status, code, fields, shown, again):
+def test_each_refusal_has_its_text(demo, bramley, status, code, fields, shown, again):
     name = f"refused-{code}-{len(fields)}"
     person, link = begins(demo, bramley, name)
     bramley.completes(link, status, code, **fields)
@@ -215,7 +215,7 @@ def tries_again(person: Person, bramley, answer) -> dict:
     return asked
 
 
-def test_a_link_that_could_not_begin_is_begun_by_trying_again(demo, bramley, broken, name):
+def test_a_link_that_could_not_begin_can_be_retried(demo, bramley, broken, name):
     person = Person(demo, name).signs_up()
     bramley.answers["POST", "/api/v1/links"] = broken
     answer = person.post("/account/connect", {"kind": "upgrade"})
@@ -227,7 +227,7 @@ def apple_person(external: str | None, **more) -> dict:
     return {"id": "usr_0123456789abcdefghjkmnpqrs", "externalID": external, "name": {"given": "Ada", "family": None}} | more
 
 
-def test_a_session_of_bramleys_opens_the_account_of_its_external_id_alone(demo, bramley):
+def test_a_session_opens_only_the_account_of_its_external_id(demo, bramley):
     Person(demo, "tied").signs_up()
     account = demo.account("tied")["id"]
     visitor = Person(demo, "tied")
@@ -248,7 +248,7 @@ def test_a_session_of_bramleys_opens_the_account_of_its_external_id_alone(demo, 
     assert visitor.get("/account", **COOKIE).status == 403
 
 
-def test_somebody_new_gets_an_account_without_a_password(demo, bramley):
+def test_a_new_person_gets_an_account_without_a_password(demo, bramley):
     visitor = Person(demo, "new")
     bramley.person = apple_person(None, id="usr_new")
     bramley.answers["PATCH", "/api/v1/users/usr_new"] = lambda content: (
@@ -260,7 +260,7 @@ def test_somebody_new_gets_an_account_without_a_password(demo, bramley):
     assert demo.sql("SELECT password FROM account WHERE id = 'usr_new'") == [(None,)]
 
 
-def test_the_ticket_goes_along_until_the_link(demo, bramley):
+def test_the_ticket_is_kept_until_the_link(demo, bramley):
     person = Person(demo, "asked").signs_up().sets_up_second_factor()
     person.post("/sign-out")
     ticket = "brt_" + "t" * 43
@@ -279,7 +279,7 @@ def test_the_ticket_goes_along_until_the_link(demo, bramley):
 
 
 @pytest.mark.parametrize("careful", [False, True], ids=["by password", "with a second factor"])
-def test_a_ticket_outlives_bramleys_absence(demo, bramley, broken, careful, name):
+def test_a_ticket_survives_an_outage_of_bramley(demo, bramley, broken, careful, name):
     person, ticket = Person(demo, name).signs_up(), "brt_" + "t" * 43
     if careful:
         person.sets_up_second_factor()
@@ -300,7 +300,7 @@ def test_beginning_again_keeps_the_ticket(demo, bramley):
     assert hidden(person.get(again))["ticket"] == "brt_a&b"
 
 
-def test_a_refused_ticket_is_left_out_and_the_sign_in_succeeds(demo, bramley):
+def test_a_refused_ticket_is_dropped_and_the_sign_in_succeeds(demo, bramley):
     person = Person(demo, "broken").signs_up()
     bramley.begins("lnk_broken")
     made = bramley.answers["POST", "/api/v1/links"]
@@ -311,14 +311,14 @@ def test_a_refused_ticket_is_left_out_and_the_sign_in_succeeds(demo, bramley):
 
 
 @pytest.mark.parametrize("status,code", [(403, "insufficient_scope"), (401, "api_key_required"), (503, "unavailable")])
-def test_another_refusal_is_not_the_tickets_fault(demo, bramley, status, code):
+def test_another_refusal_keeps_the_ticket(demo, bramley, status, code):
     person = Person(demo, f"not-it-{status}").signs_up()
     bramley.answers["POST", "/api/v1/links"] = (status, problem(status, code))
     assert person.signs_in(ticket="brt_good").status == 503
     assert [("ticket" in content) for content in bramley.calls("/api/v1/links")] == [True]
 
 
-def test_a_deleted_person_leaves_no_account_without_a_way_in(demo, bramley):
+def test_a_deletion_leaves_no_account_without_a_sign_in(demo, bramley):
     Person(demo, "both").signs_up()
     Person(demo, "only").signs_up()
     demo.sql("UPDATE account SET apple = 'usr_' || name WHERE name IN ('both', 'only')")

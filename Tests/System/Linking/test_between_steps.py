@@ -44,7 +44,7 @@ def slow_hash(module, monkeypatch):
     return install
 
 
-def test_of_two_confirmations_the_first_stays(accounts):
+def test_of_two_confirmations_the_first_is_kept(accounts):
     """Both were let through by the page: it is the transaction that decides."""
     identifier = accounts.sign_up("raced", PASSWORD)
     sessions = [accounts.session(accounts.make_session(accounts.account(identifier))) for _ in range(2)]
@@ -54,7 +54,7 @@ def test_of_two_confirmations_the_first_stays(accounts):
     assert accounts.account(identifier)["totp"] == secrets[0]
 
 
-def test_attack_a_password_that_was_right_before_the_second_factor_came(accounts):
+def test_attack_a_correct_password_from_before_the_second_factor_existed(accounts):
     """A sign-in that was half done when the owner set one up makes no session."""
     identifier = accounts.sign_up("overtaken", PASSWORD)
     checked = accounts.check_password("overtaken", PASSWORD)
@@ -65,7 +65,7 @@ def test_attack_a_password_that_was_right_before_the_second_factor_came(accounts
     assert accounts.make_session(accounts.account(identifier))
 
 
-def test_attack_a_second_factor_that_came_while_the_password_was_hashed(accounts, slow_hash):
+def test_attack_a_second_factor_added_while_the_password_was_hashed(accounts, slow_hash):
     accounts.sign_up("slow", PASSWORD)
     slow_hash(lambda: accounts.database.execute("UPDATE account SET totp = 'SECRET'"))
     assert accounts.check_password("slow", PASSWORD)["totp"] == "SECRET"
@@ -83,14 +83,14 @@ def finishes(accounts, link: str) -> None:
     accounts.finish_link(accounts.link(link, "owner", "brl_1"), "usr_ada")
 
 
-def test_a_password_taken_away_while_it_was_hashed_opens_nothing(accounts, slow_hash):
+def test_a_password_removed_while_it_was_hashed_opens_nothing(accounts, slow_hash):
     identifier, link = begun(accounts, "late")
     slow_hash(lambda: finishes(accounts, link), is_outgrown=True)
     assert accounts.check_password("late", PASSWORD) is None
     assert accounts.account(identifier)["password"] is None
 
 
-def test_a_password_that_is_only_hashed_anew_is_still_the_one_to_drop(accounts, slow_hash):
+def test_a_rehashed_password_is_still_dropped(accounts, slow_hash):
     identifier, link = begun(accounts, "rehashed")
     before = accounts.account(identifier)["password"]
     slow_hash(lambda: None, is_outgrown=True)
@@ -114,14 +114,14 @@ def test_of_two_upgrades_of_one_account_the_second_finds_nothing_to_drop(account
     assert accounts.account(identifier)["password"] is None
 
 
-def test_only_who_began_a_link_has_it(accounts):
+def test_only_the_session_that_began_a_link_has_it(accounts):
     _, link = begun(accounts, "owned")
     assert accounts.link(link, "somebody else", "brl_2") is None
     # And the first code stays: nobody puts another in its place.
     assert accounts.link(link, "owner", "brl_2")["code"] == "brl_1"
 
 
-def test_a_challenge_of_an_account_that_went_is_worth_nothing(accounts):
+def test_a_challenge_of_a_deleted_account_is_invalid(accounts):
     identifier = accounts.sign_up("went", PASSWORD)
     accounts.database.execute("DELETE FROM account")
     assert accounts.answer(accounts.challenge(identifier, "page"), "000000", "page") is None

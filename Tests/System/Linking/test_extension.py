@@ -1,11 +1,11 @@
-"""The extension of docs/examples/ios/Upgrade, run with a system that a script plays: what it tells whom, and when."""
+"""The extension of docs/examples/ios, run with a system that a script plays: what it tells whom, and when."""
 
 import hashlib
 import plistlib
 
 import pytest
 
-from device import SAMPLE
+from device import SAMPLE, swiftc
 from standin import StandIn, problem
 
 GIVEN = {"identityToken": "a.b.c", "authorizationCode": "c1", "fullName": {"givenName": "Ada", "familyName": "Byron"}}
@@ -66,13 +66,13 @@ def test_the_form_names_where_the_code_comes_from(device, application, methods, 
     assert asked.startswith("form Enter the code") and words in asked
 
 
-def test_the_name_is_left_away_when_apple_gave_none(device, application, bramley):
+def test_the_name_is_omitted_when_apple_gave_none(device, application, bramley):
     device.sheet("convert", "ada", "x")
     assert device.gives({"identityToken": "a.b.c", "authorizationCode": "c1"}) == "done"
     assert bramley.asked[0][2] == {"identityToken": "a.b.c", "authorizationCode": "c1"}
 
 
-def test_who_needs_a_second_factor_is_asked_anew_with_a_view(device, application):
+def test_a_person_with_a_second_factor_is_asked_with_a_view(device, application):
     says(application, MORE)
     assert device.ask("convert", "ada", "x") == "ended userInteractionRequired"
     assert needs_more(device, application).startswith("form Enter the code")
@@ -86,7 +86,7 @@ def test_who_needs_a_second_factor_is_asked_anew_with_a_view(device, application
         {"challenge": "ch_1", "code": "000000"}, {"challenge": "ch_1", "code": "123456"}]
 
 
-def test_another_factor_after_the_first_is_asked_for_with_its_own_challenge(device, application):
+def test_a_second_request_for_a_factor_has_its_own_challenge(device, application):
     needs_more(device, application)
     says(application, MORE | {"challenge": "ch_2", "methods": ["email"]}, path="/code")
     device.say("code", "123456")
@@ -97,7 +97,7 @@ def test_another_factor_after_the_first_is_asked_for_with_its_own_challenge(devi
     assert application.calls("/upgrade/code")[-1] == {"challenge": "ch_2", "code": "654321"}
 
 
-def test_an_unneeded_view_goes_on_to_apple(device, application):
+def test_an_unneeded_view_continues_to_apple(device, application):
     device.sheet("prepare", "ada", "x")
     assert device.gives(GIVEN) == "done"
 
@@ -108,19 +108,19 @@ def test_an_unneeded_view_goes_on_to_apple(device, application):
     (200, RIGHT | {"nonce": None}), (200, []), (500, {}),
 ])
 @pytest.mark.parametrize("call", ["convert", "prepare"])
-def test_failure_and_every_error_is_failed(device, application, bramley, call, status, document):
+def test_every_error_is_a_failure(device, application, bramley, call, status, document):
     says(application, document, status)
     assert device.ask(call, "ada", "x") == "ended failed"
     assert len(application.asked) == 1, "a password was sent again by itself"
     assert not bramley.asked
 
 
-def test_no_server_is_failed(make_device):
+def test_an_unreachable_server_is_a_failure(make_device):
     assert make_device("http://127.0.0.1:1", "http://127.0.0.1:1").ask("convert", "ada", "x") == "ended failed"
 
 
 @pytest.mark.parametrize("answer,ending", [("closed", "ended userCanceled"), ("nothing", "ended failed")])
-def test_without_apples_word_nothing_is_completed(device, application, bramley, answer, ending):
+def test_without_apples_answer_nothing_is_completed(device, application, bramley, answer, ending):
     device.sheet("convert", "ada", "x")
     assert device.gives(answer) == ending
     assert not bramley.asked and not application.calls(COMPLETE)
@@ -146,7 +146,7 @@ def test_a_refusal_is_failed_and_the_keychain_keeps_its_password(device, applica
     assert len(bramley.asked) == 1 and len(application.calls(COMPLETE)) == (path == COMPLETE)
 
 
-def test_what_is_not_answered_is_asked_again_in_the_same_words(device, application, bramley):
+def test_an_unanswered_request_is_repeated_unchanged(device, application, bramley):
     authorized = iter([(503, problem(503, "unavailable")), (200, {"code": "brl_1"})])
     completed = iter([(503, problem(503, "unavailable")), (502, problem(502, "x")), (200, {"result": "success"})])
     bramley.answers["POST", AUTHORIZE] = lambda _: next(authorized)
@@ -157,18 +157,19 @@ def test_what_is_not_answered_is_asked_again_in_the_same_words(device, applicati
         assert len(calls) == count and all(call == calls[0] for call in calls)
 
 
-def test_an_app_that_asks_by_itself_gives_the_password_it_knows(device, application):
+def test_an_app_passes_the_password_it_knows(device, application):
     device.sheet("app", "ada", "typed in the app")
     assert application.asked[0][2] == {"name": "ada", "password": "typed in the app"}
     assert device.gives("closed") == "ended userCanceled"
 
 
-def test_the_system_finds_the_extension():
-    document = plistlib.loads((SAMPLE / "Upgrade/Info.plist").read_bytes())["NSExtension"]
+def test_the_system_finds_the_extension(device_program):
+    document = plistlib.loads((SAMPLE / "Extension/Info.plist").read_bytes())["NSExtension"]
     assert document["NSExtensionPointIdentifier"].endswith(".authentication-services-account-authentication-modification-ui")
-    assert document["NSExtensionPrincipalClass"] == "$(PRODUCT_MODULE_NAME).UpgradeViewController"
+    assert document["NSExtensionPrincipalClass"] == "$(PRODUCT_MODULE_NAME).UpgradeController"
     assert document["NSExtensionAttributes"] == {
         "ASAccountAuthenticationModificationSupportsUpgradeToSignInWithApple": True,
         "ASAccountAuthenticationModificationSupportsStrongPasswordChange": False}
-    code = (SAMPLE / "Upgrade/UpgradeViewController.swift").read_text()
-    assert "class UpgradeViewController: ASAccountAuthenticationModificationViewController" in code
+    code = SAMPLE / "Extension/UpgradeController.swift"
+    assert "class UpgradeController: UpgradeViewController {" in code.read_text()
+    swiftc(device_program.parent, "-typecheck", code)

@@ -54,7 +54,7 @@ def test_a_completion_whose_answer_was_lost_is_repeated_by_the_extension(orchard
     is_replaced(orchard, name, person, external)
 
 
-def test_a_completion_that_nobody_repeats_is_finished_by_the_event(orchard):
+def test_an_abandoned_completion_is_finished_by_the_event(orchard):
     person, external, upgrade, code = prepared(orchard, "event")
     orchard.gate.once("complete", LOST)
     assert orchard.demo.complete(upgrade, code).status == 503

@@ -56,7 +56,7 @@ BOTH = pytest.mark.parametrize("way", OTHER)
 
 
 @BOTH
-def test_attack_challenges_first_and_codes_then(demo, way):
+def test_attack_many_challenges_then_codes(demo, way):
     person = careful(demo, f"hoard-{way.__name__.lower()}")
     entrance = way(demo, person)
     challenges = [entrance.challenge() for _ in range(12)]
@@ -66,7 +66,7 @@ def test_attack_challenges_first_and_codes_then(demo, way):
 
 
 @BOTH
-def test_attack_codes_in_both_ways_at_once(demo, way):
+def test_attack_codes_by_page_and_extension_at_once(demo, way):
     """The limit is one for both entrances, and it holds for the right code as well."""
     person = careful(demo, f"both-{way.__name__.lower()}")
     entrance, other = way(demo, person), OTHER[way](demo, person)
@@ -83,7 +83,7 @@ def test_attack_codes_in_both_ways_at_once(demo, way):
     assert entrance.code(own, person.code())
 
 
-def test_who_guesses_codes_is_told_to_wait(demo):
+def test_guessing_codes_is_limited(demo):
     person = careful(demo, "told")
     challenge = Page(demo, person).challenge()
     for _ in range(LIMIT):

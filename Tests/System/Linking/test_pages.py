@@ -81,14 +81,14 @@ def test_a_browser_connects_and_replaces_by_ticket(orchard, visitor, ada, button
     signs_out(visitor)
 
 
-def test_the_page_names_who_is_signed_in_by_apple_already(orchard, visitor, ada):
+def test_the_page_names_the_signed_in_person(orchard, visitor, ada):
     assert orchard.tie(orchard.account("named"), ada).status == 200
     signs_in_by_apple(visitor, ada)
     visitor.open(orchard.begin("somebody else's")["url"])
     assert "Pat" in visitor.text()
 
 
-def test_a_reload_and_the_way_back_change_nothing(orchard, visitor, ada):
+def test_a_reload_and_going_back_change_nothing(orchard, visitor, ada):
     account = signs_up(visitor, "reloads")
     visitor.press("#connect")
     visitor.goes_through_apple(ada)
@@ -140,7 +140,7 @@ def chooses(visitor, choice: str) -> None:
 
 
 @pytest.mark.parametrize("careful", [False, True], ids=["by password", "with a second factor"])
-def test_asked_and_connected_without_a_second_trip_to_apple(asking, stranger, careful):
+def test_an_answered_question_connects_without_apple_again(asking, stranger, careful):
     name, person = f"had-one-{careful}".lower(), somebody(asking)
     had = asking.person(name)
     if careful:
@@ -169,7 +169,7 @@ def test_asked_and_connected_without_a_second_trip_to_apple(asking, stranger, ca
     signs_out(stranger)
 
 
-def test_somebody_new_is_asked_and_gets_an_account(asking, stranger):
+def test_a_new_person_is_asked_and_gets_an_account(asking, stranger):
     person = somebody(asking)
     is_asked(stranger, person)
     chooses(stranger, "new")
@@ -183,7 +183,7 @@ def test_somebody_new_is_asked_and_gets_an_account(asking, stranger):
     signs_out(stranger)
 
 
-def test_somebody_undecided_is_asked_again(asking, stranger):
+def test_an_undecided_person_is_asked_again(asking, stranger):
     person, users = somebody(asking), asking.users()
     is_asked(stranger, person)
     is_asked(stranger, person)

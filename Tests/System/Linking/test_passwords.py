@@ -1,4 +1,4 @@
-"""What docs/examples/accounts tells the app's extension about passwords and codes, and the events it believes."""
+"""The answers of docs/examples/accounts about passwords and codes, and the events it accepts."""
 
 import statistics
 import time
@@ -84,7 +84,7 @@ def test_the_second_factor(demo):
     assert demo.code("no challenge", person.code()) == demo.code("\ud800", "\ud800") == FAILURE
 
 
-def test_a_challenge_has_five_tries_and_an_hour_is_too_long(demo):
+def test_a_challenge_has_five_tries_and_expires(demo):
     person = Person(demo, "patient").signs_up().sets_up_second_factor()
     challenge = demo.upgrade("patient")["challenge"]
     for code in ["x"] * 5 + [person.code()]:
@@ -94,7 +94,7 @@ def test_a_challenge_has_five_tries_and_an_hour_is_too_long(demo):
     assert demo.code(late, person.code()) == FAILURE
 
 
-def test_a_challenge_of_the_page_is_none_of_the_extensions(demo):
+def test_a_challenge_of_the_page_is_not_valid_for_the_extension(demo):
     person = Person(demo, "split").signs_up().sets_up_second_factor()
     page = person.post("/sign-in", {"name": "split", "password": PASSWORD})
     assert demo.code(hidden(page)["challenge"], person.code()) == FAILURE
@@ -102,7 +102,7 @@ def test_a_challenge_of_the_page_is_none_of_the_extensions(demo):
     assert person.post("/sign-in/code", {"challenge": challenge, "code": person.code()}).status == 401
 
 
-def test_completing_drops_the_password_and_what_was_begun_with_it(demo):
+def test_completing_drops_the_password_and_its_challenges(demo):
     inside, elsewhere = Person(demo, "convert").signs_up(), Person(demo, "convert")
     elsewhere.signs_in()
     inside.sets_up_second_factor()
@@ -140,7 +140,7 @@ def test_only_the_extension_that_began_an_upgrade_completes_it(demo):
     (409, "identity-linked-elsewhere", {}, 409), (404, "link_unknown", {}, 409), (409, "link_ended", {}, 409),
     (403, "user_disabled", {}, 409), (400, "revoked", {}, 409), (503, "unavailable", {"Retry_After": "5"}, 503),
     (429, "too_many_requests", {}, 503)])
-def test_what_bramley_refuses_drops_nothing(demo, status, code, fields, expected):
+def test_a_refusal_by_bramley_drops_no_password(demo, status, code, fields, expected):
     name = f"refused-{code}"
     Person(demo, name).signs_up()
     upgrade = demo.upgrade(name)
@@ -178,7 +178,7 @@ def test_an_oversized_request_is_refused(demo):
     assert demo.post("/upgrade", b" " * 65537).status == 413
 
 
-def test_an_event_that_is_not_signed_by_bramley_is_not_believed(demo):
+def test_an_unsigned_event_is_refused(demo):
     Person(demo, "signed").signs_up()
     upgrade = demo.upgrade("signed")
     demo.bramley.completes(upgrade["link"], 503, "unavailable", Retry_After="5")
@@ -207,7 +207,7 @@ def unfinished(demo, name: str) -> dict:
     return upgrade
 
 
-def test_the_event_finishes_what_was_not_answered(demo):
+def test_the_event_completes_an_unanswered_upgrade(demo):
     upgrade = unfinished(demo, "told")
     # Not yet: the webhook is sent again.
     assert demo.tell_linked(upgrade["link"]).status == 503 and demo.account("told")["password"]
@@ -217,7 +217,7 @@ def test_the_event_finishes_what_was_not_answered(demo):
     assert demo.account("told")["password"] is None
 
 
-def test_an_event_that_comes_twice_or_late_drops_no_password_set_since(demo):
+def test_a_repeated_or_late_event_drops_no_newer_password(demo):
     for name, before, after in [("twice", 1, 2), ("late", 0, 1)]:
         link = unfinished(demo, name)["link"]
         demo.bramley.completes(link)
@@ -231,7 +231,7 @@ def test_an_event_that_comes_twice_or_late_drops_no_password_set_since(demo):
 @pytest.mark.parametrize("said", [
     {}, {"state": "disabled"}, {"state": "pending"}, {"credentialState": "revoked"}, {"credentialState": "notFound"},
     {"externalID": None}, {"externalID": "another"}, None])
-def test_after_a_day_the_person_says_whether_apple_opens_the_account(demo, said):
+def test_after_a_day_the_users_state_says_whether_apple_opens_the_account(demo, said):
     """Bramley has forgotten the link by then."""
     name = f"aday-{said}"[:64].lower()
     upgrade = unfinished(demo, name)
@@ -243,7 +243,7 @@ def test_after_a_day_the_person_says_whether_apple_opens_the_account(demo, said)
     assert (demo.account(name)["password"] is None) == (said == {})
 
 
-def test_an_event_about_nobodys_link_changes_nothing(demo):
+def test_an_event_about_an_unknown_link_changes_nothing(demo):
     Person(demo, "calm").signs_up()
     before = demo.account("calm")
     upgrade = demo.upgrade("calm")

@@ -1,4 +1,4 @@
-"""Setting up a second factor at docs/examples/accounts, and what goes on meanwhile."""
+"""Setting up a second factor at docs/examples/accounts, and changes meanwhile."""
 
 import pyotp
 
@@ -29,7 +29,7 @@ def test_confirming_twice_says_that_there_is_a_second_factor(demo):
     assert demo.account("twice")["totp"] == secret
 
 
-def test_after_a_new_beginning_the_older_secret_is_refused(demo):
+def test_after_a_restart_of_the_setup_the_older_secret_is_refused(demo):
     person = Person(demo, "again").signs_up()
     old, new = person.begins_second_factor(), person.begins_second_factor()
     wrong = confirms(person, old)
@@ -37,7 +37,7 @@ def test_after_a_new_beginning_the_older_secret_is_refused(demo):
     assert confirms(person, new).location == "/account?done=second-factor"
 
 
-def test_an_account_whose_password_went_gets_none_and_the_page_says_so(demo):
+def test_an_account_without_a_password_gets_no_second_factor_and_the_page_says_so(demo):
     person = Person(demo, "replaced").signs_up()
     secret = person.begins_second_factor()
     place = person.post("/account/connect", {"kind": "upgrade"}).location
@@ -47,7 +47,7 @@ def test_an_account_whose_password_went_gets_none_and_the_page_says_so(demo):
     assert demo.account("replaced")["totp"] is None and person.is_in()
 
 
-def test_confirming_what_was_never_begun(demo):
+def test_confirming_a_setup_that_was_never_begun_is_refused(demo):
     person = Person(demo, "never").signs_up()
     assert person.post("/account/second-factor/confirm", {"code": "000000"}).location == "/account"
     assert demo.account("never")["totp"] is None

@@ -135,7 +135,7 @@ def test_linking_the_same_identity_again_succeeds(orchard, ada):
 
 
 @pytest.mark.parametrize("state,code", [("disabled", "user_disabled"), ("pending", "user_pending")])
-def test_who_is_shut_out_is_not_let_in_by_a_link(orchard, ada, state, code):
+def test_a_disabled_person_cannot_sign_in_by_a_link(orchard, ada, state, code):
     user = post(orchard, request(orchard, ada)).json()["user"]["id"]
     orchard.sql("UPDATE user SET state = ? WHERE id = ?", state, user)
     orchard.restart()
@@ -159,7 +159,7 @@ def test_attack_forced_linking_of_ones_own_account_to_the_victims_identity(orcha
 
 
 @pytest.mark.parametrize("name", ["é" * 64, "木" * 64, "😀" * 64], ids=["two bytes each", "three", "four"])
-def test_whoever_has_a_long_name_connects_and_upgrades(orchard, name):
+def test_a_person_with_a_long_name_connects_and_upgrades(orchard, name):
     """The longest names that the application gives are longer in bytes than what Bramley shows of them."""
     place = orchard.person(name).post("/account/connect", {"kind": "link"}).location
     assert place.startswith(f"{orchard.origin}/link/lnk_"), place
@@ -168,8 +168,8 @@ def test_whoever_has_a_long_name_connects_and_upgrades(orchard, name):
 
 
 @pytest.mark.parametrize("ticket", ["brt_" + "A" * 43, "brt_short", "anything"], ids=["too old", "cut short", "none at all"])
-def test_whoever_signs_in_with_a_ticket_that_is_worth_nothing_connects_all_the_same(orchard, ticket):
-    """The application's side of it: what Bramley does not know it ignores, what is no ticket it refuses."""
+def test_a_sign_in_with_an_invalid_ticket_still_connects(orchard, ticket):
+    """The application's side of it: Bramley ignores unknown tickets, and refuses malformed ones."""
     name = f"worthless-{ticket[-5:].lower()}"
     person = orchard.person(name)
     expected = (201, None) if len(ticket) == 47 else (400, "invalid_request")
@@ -272,8 +272,8 @@ def test_attack_race_of_one_identity_for_two_accounts(orchard):
         assert orchard.owner(accounts[1 - winner]) is None
 
 
-def test_a_visitor_of_the_application_signs_in_by_apple(orchard, ada):
-    """By external ID alone, end to end without a browser."""
+def test_a_visitor_of_the_application_signs_in_with_apple(orchard, ada):
+    """Only by external ID, end to end without a browser."""
     person = orchard.person("visitor")
     orchard.tie(orchard.demo.account("visitor")["id"], ada)
     cookie = f"{SESSION}={sign_in(orchard, ada)}"

@@ -42,7 +42,7 @@ def test_the_extension_asks_for_the_second_factor(orchard, ada, device):
     assert not orchard.password_works("asked")
 
 
-def test_twenty_identical_requests_at_once_are_one(orchard, ada):
+def test_twenty_concurrent_identical_requests_count_once(orchard, ada):
     orchard.person("hasty")
     upgrade = orchard.begun("hasty")
     content = orchard.sheet(upgrade["nonce"], ada)
@@ -65,7 +65,7 @@ def test_answers_are_as_described(orchard, ada):
     holds(orchard.complete(link, code.json()["code"]), "/api/v1/links/{id}/complete")
 
 
-def test_password_managers_are_not_led_there_unless_configured(orchard):
+def test_password_managers_are_redirected_only_if_configured(orchard):
     assert send(orchard, "GET", "/.well-known/change-password").status == 404
 
 

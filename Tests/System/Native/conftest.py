@@ -1,8 +1,7 @@
-import subprocess
-
 import pytest
 
 from app import APP, OTHER
+from device import compile_package, compile_program
 from programs import ROOT
 
 
@@ -20,10 +19,12 @@ def site(make_app_site):
 
 @pytest.fixture(scope="session")
 def client(tmp_path_factory):
-    """The client of the documentation, compiled as it is, with a script in place of a person."""
-    program = tmp_path_factory.mktemp("client") / "scripted"
-    subprocess.run(
-        ["swiftc", "-swift-version", "6", "-warnings-as-errors", "-parse-as-library", "-o", program,
-         ROOT / "docs/examples/ios/BramleyClient.swift", ROOT / "Tests/System/Native/scripted.swift"],
-        check=True, timeout=300)
-    return program
+    """The client as far as Foundation goes, with a script in place of a person."""
+    package = compile_package(tmp_path_factory.mktemp("client"), frameworks=())
+    return compile_program(package, ROOT / "Tests/System/Native/scripted.swift")
+
+
+@pytest.fixture(scope="session")
+def phone_program(tmp_path_factory):
+    """All of it, with a script in place of the system, too."""
+    return compile_program(compile_package(tmp_path_factory.mktemp("phone")), ROOT / "Tests/System/Native/phone.swift")

@@ -24,7 +24,7 @@ def people(site) -> tuple:
 
 
 def without_name(given: dict, nonce: str) -> dict:
-    """What the system gave, as the route takes it, and no name."""
+    """The system's answer in the route's form, without a name."""
     return {name: given[name] for name in ("identityToken", "authorizationCode")} | {"nonce": nonce}
 
 
@@ -37,14 +37,14 @@ def test_an_answer_is_as_described(site):
         "user": answer["user"], "session": answer["session"]}
 
 
-def test_the_first_sign_in_tells_whether_a_person_is_there_and_it_stays(site):
+def test_the_real_user_status_of_the_first_sign_in_is_kept(site):
     for _ in range(2):
         user = sign_in(site)["user"]
         assert user["realUserStatus"] == "likelyReal" and user["name"] == {"given": "Ada", "family": "Byron"}
     assert count(site, "user") == 1
 
 
-def test_apps_and_browsers_are_one_person_and_stand_side_by_side(site):
+def test_app_and_browser_sessions_of_one_person_coexist(site):
     browser = Browser(site, new_address())
     browser.sign_in("ada")
     app = sign_in(site)
@@ -57,7 +57,7 @@ def test_apps_and_browsers_are_one_person_and_stand_side_by_side(site):
     assert send(site, "GET", "/api/v1/session", token=app["token"]).status == 401
 
 
-def test_twenty_connections_at_once_are_one_session_and_one_code(site):
+def test_twenty_concurrent_requests_make_one_session_and_send_one_code(site):
     content = request(site)
     site.apple.call("PUT", "faults/token", {"delay": 300})
     answers = at_once(20, lambda _: post(site, content))
@@ -84,7 +84,7 @@ def test_a_server_killed_while_apple_answers_never_sends_the_code_again_and_has_
     assert post(site, again).json()["user"]["name"] == {"given": "千絵", "family": "山田"}
 
 
-def test_the_name_survives_each_failure_and_the_code_is_sent_again_only_when_apple_did_not_take_it(site):
+def test_the_name_survives_failures_and_a_code_is_resent_only_if_apple_did_not_redeem_it(site):
     for number, (fault, again) in enumerate([
             ({"status": 503}, 200), ({"status": 429}, 200), ({"error": "invalid_client"}, 200),
             ({"close": "start"}, 400), ({"close": "half"}, 400), ({"body": "html"}, 400)]):
@@ -111,7 +111,7 @@ def web_form(site, person: str) -> tuple[str, dict]:
     return start.headers["Set-Cookie"].split(";")[0], given
 
 
-def test_tokens_are_good_for_their_own_flow_and_app_alone(site):
+def test_tokens_are_valid_only_for_their_flow_and_app(site):
     before, nonce = people(site), challenge(site)
     right, other = sheet(site, "ada", hashed(nonce)), sheet(site, "ada", hashed(challenge(site)))
     base = without_name(right, nonce)
@@ -201,7 +201,7 @@ def test_a_challenge_expires(make_app_site):
     content = request(site)
     answer = eventually(lambda: (answer := post(site, content)).status != 200 and answer, "a refusal")
     assert answer.code == "nonce_expired"
-    # It had its session, which goes on; with the nonce it cannot be asked for any more.
+    # It had its session, which continues; with the nonce it cannot be asked for any more.
     assert count(site, "session") <= 1
 
 
@@ -229,7 +229,7 @@ def delete(site, token: str, **content):
     return send(site, "DELETE", "/api/v1/account", content or None, token=token)
 
 
-def test_without_a_stored_token_a_fresh_code_lets_apple_be_told(site):
+def test_without_a_stored_token_a_fresh_code_allows_the_revocation(site):
     app = sign_in(site)
     # As after an import, or once Apple ended the token there was; and signed in long ago.
     site.operator.database("UPDATE apple_credential SET sealed_refresh_token = NULL")
@@ -257,7 +257,7 @@ def test_without_a_stored_token_a_fresh_code_lets_apple_be_told(site):
     assert delete(site, app["token"], **good).status == 401
 
 
-def test_an_app_learns_that_apple_cannot_be_told(site):
+def test_an_app_learns_that_apple_cannot_be_notified(site):
     app = sign_in(site)
     site.operator.database("UPDATE apple_credential SET sealed_refresh_token = NULL")
     deleted = delete(site, app["token"])
@@ -266,7 +266,7 @@ def test_an_app_learns_that_apple_cannot_be_told(site):
     assert count(site, "revocation WHERE sealed_refresh_token IS NOT NULL") == 0
 
 
-def test_a_lost_refusal_is_told_again_to_the_same_request_alone(make_app_site):
+def test_a_lost_refusal_is_repeated_only_to_the_same_request(make_app_site):
     site = make_app_site({"access.signUp": "approval"})
     content = request(site)
     assert (post(site, content).status, post(site, content).code) == (403, "user_pending")
@@ -282,7 +282,7 @@ def test_a_lost_refusal_is_told_again_to_the_same_request_alone(make_app_site):
     assert exchanges(site) == 2
 
 
-def test_one_address_asks_so_often_and_no_more(site):
+def test_requests_of_one_address_are_limited(site):
     # What is allowed grows back by real time: a slow machine may get another answer between two refusals.
     def is_refused(path: str) -> bool:
         return send(site, "POST", path, {}, address="203.0.113.9").status == 429
@@ -292,14 +292,14 @@ def test_one_address_asks_so_often_and_no_more(site):
     assert send(site, "POST", "/api/v1/native/challenge", address="203.0.113.10").status == 200
 
 
-def test_apples_platforms_learn_of_the_apps(site):
+def test_the_association_file_names_the_apps(site):
     answer = send(site, "GET", "/.well-known/apple-app-site-association")
     assert answer.status == 200 and answer.headers["Content-Type"] == "application/json"
     assert answer.json() == {"webcredentials": {"apps": [f"TEAM123456.{APP}", f"TEAM123456.{OTHER}"]}}
 
 
 @postgres.on_sqlite
-def test_nothing_secret_is_logged_or_kept(site):
+def test_no_secret_is_logged_or_stored(site):
     content = request(site)
     answer = post(site, content).json()
     post(site, content | {"user": {"givenName": "Canaryname"}})

@@ -36,6 +36,12 @@ class Browser(web.Browser):
         """The answer for the program of a sign-in that leads there."""
         return self.follow(self.through_apple(target, person).must(303))
 
+    def decide(self, page: Answer, decision: str = "allow", **changes) -> Answer:
+        """The answer for the program of somebody who presses a button of our page."""
+        fields = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', page.text.partition("</form>")[0])
+        form = {name: html.unescape(value) for name, value in fields} | {"decision": decision} | changes
+        return self.send("POST", "/oidc/consent", form, {"Origin": self.site.origin})
+
     def sign_out(self) -> None:
         self.send("POST", "/logout", {}, {"Origin": self.site.origin}).must(303)
 
@@ -72,7 +78,10 @@ class Party:
     def authorize(self, browser: Browser, person: str = "ada", **changes) -> Answer:
         """The redirect to the program, with the person signed in on the way if need be."""
         answer = browser.get(self.path(**changes))
-        return browser.return_to(return_target(answer), person) if answer.status == 200 else answer
+        if answer.status == 200 and "/login/apple" in answer.text:
+            answer = browser.return_to(return_target(answer), person)
+        # Of a program on the visitor's machine.
+        return browser.decide(answer) if "bramley_ticket" in answer.text else answer
 
     def code(self, browser: Browser, person: str = "ada", **changes) -> str:
         return self.authorize(browser, person, **changes).must(303).parameters()["code"]
@@ -135,7 +144,7 @@ def register(site, client_id: str = "grafana", *options: str, redirect_uri: str 
 
 
 def register_here(site, client_id: str, path: str, *options: str, host: str = "127.0.0.1") -> tuple[Party, int, str]:
-    """A program on a port of this machine: its port and its address too, which takes the place of {} in an option."""
+    """An application on a port of this machine, with its address, which replaces {} in an option."""
     port = free_port()
     origin = f"http://{host}:{port}"
     options = [option.replace("{}", origin) for option in options]

@@ -11,7 +11,7 @@ from web import SESSION, start_of
 EVIL = "https://evil.example"
 
 
-def test_metadata_names_the_issuer_letter_for_letter_and_only_what_works(site, grafana):
+def test_metadata_has_the_exact_issuer_and_only_supported_features(site, grafana):
     answer = call(site, "GET", "/.well-known/openid-configuration")
     assert answer.status == 200 and answer.headers["Content-Type"] == "application/json"
     # RFC 8414 has another place for it.
@@ -53,7 +53,7 @@ def test_an_unknown_client_or_address_or_a_second_one_is_a_page(grafana, browser
     assert answer.headers["Content-Type"].startswith("text/html") and b"error-id" in answer.body
 
 
-def test_the_loopback_port_is_free_for_public_clients_alone(site):
+def test_the_loopback_port_is_free_only_for_public_clients(site):
     uri = "http://127.0.0.1:4711/callback"
     public, other = register(site, "desktop", "--public", redirect_uri=uri), register(site, "service", redirect_uri=uri)
     for party, status, uris in [
@@ -78,7 +78,7 @@ def test_the_loopback_port_is_free_for_public_clients_alone(site):
     ({"request_uri": "https://grafana.example.com/r"}, "request_uri_not_supported"),
     ({"state": "s-4711", "nonce": "a\0b"}, "invalid_request"),
 ])
-def test_other_errors_go_to_the_program(site, grafana, browser, changes, error):
+def test_other_errors_go_to_the_application(site, grafana, browser, changes, error):
     answer = browser.get(grafana.path(**changes))
     assert answer.status == 303 and answer.location.startswith(CALLBACK + "?")
     told = answer.parameters()
@@ -120,7 +120,7 @@ def test_prompt_login_goes_to_apple_again(grafana, browser):
 
 
 @pytest.mark.parametrize("prompt", ["select_account", "consent select_account"])
-def test_select_account_asks(grafana, browser, prompt):
+def test_select_account_goes_to_apple(grafana, browser, prompt):
     browser.sign_in()
     assert browser.get(grafana.path(prompt=prompt)).status == 200
     assert "code" in grafana.authorize(browser, "boris", prompt=prompt).parameters()
@@ -171,7 +171,7 @@ def test_values_that_are_too_long_or_have_control_characters_are_an_error(grafan
     assert told["error"] == "invalid_request" and name in told["error_description"]
 
 
-def test_a_kept_request_ends(site, grafana, browser):
+def test_a_kept_request_expires(site, grafana, browser):
     page = opaque(grafana, browser, state="s" * 5_000)
     site.operator.database("UPDATE authorize_request SET expires_at = 1")
     assert browser.get(return_target(page)).status == 400
@@ -200,14 +200,14 @@ def test_response_mode_form_post_is_answered_by_a_page(site, grafana, browser):
     ({"redirect_uri": "https://evil.example/cb"}, "openid_redirect_refused",
      "redirect_uri is https://evil.example/cb, registered: " + CALLBACK),
 ])
-def test_every_error_leaves_a_line(site, grafana, browser, changes, reason, says):
+def test_every_error_is_logged(site, grafana, browser, changes, reason, says):
     before = site.server.text()
     browser.get(grafana.path(**changes))
     lines = [line for line in site.server.text()[len(before):].splitlines() if f"reason={reason}" in line]
     assert len(lines) == 1 and says in lines[0]
 
 
-def test_the_mark_of_one_request_answers_no_other(grafana, browser):
+def test_a_mark_is_valid_only_for_its_request(grafana, browser):
     browser.sign_in()
     target = return_target(browser.get(grafana.path(prompt="login")))
     browser.through_apple(target)
@@ -236,7 +236,7 @@ def test_hints_and_unknown_prompts_are_ignored(grafana, browser, name, value):
     assert "code" in browser.get(grafana.path(**{name: value})).parameters()
 
 
-def test_an_id_token_says_who_is_meant(site, grafana, browser):
+def test_an_id_token_hint_selects_the_person(site, grafana, browser):
     ada = grafana.tokens(browser)["id_token"]
     assert "code" in browser.get(grafana.path(id_token_hint=ada, prompt="none")).parameters()
     other = Browser(site)
@@ -257,26 +257,26 @@ def test_a_forged_hint_is_refused(grafana, browser, forge):
     assert browser.get(grafana.path(id_token_hint=forge(token))).parameters()["error"] == "login_required"
 
 
-def test_two_tabs_end_each_in_its_own_program(site, grafana, browser):
+def test_two_tabs_each_return_to_their_own_application(site, grafana, browser):
     other = register(site, "wiki", redirect_uri="https://wiki.example.com/callback")
     one, two = (return_target(browser.get(party.path())) for party in (grafana, other))
     assert browser.return_to(one).location.startswith(CALLBACK)
     assert browser.return_to(two).location.startswith("https://wiki.example.com/callback?")
 
 
-def test_a_restart_on_the_way_loses_nothing(site, grafana, browser):
+def test_a_restart_during_a_sign_in_loses_nothing(site, grafana, browser):
     form = browser.goes_to_apple(path=start_of(return_target(browser.get(grafana.path()))))
     site.restart()
     assert "code" in browser.follow(browser.comes_back(form)).parameters()
 
 
 @pytest.mark.parametrize("state", ["s-4711", "s" * 5_000], ids=["short", "long"])
-def test_a_cancelled_sign_in_tells_the_program(grafana, browser, state):
+def test_a_cancelled_sign_in_is_reported_to_the_application(grafana, browser, state):
     told = browser.cancel(return_target(opaque(grafana, browser, state=state))).parameters()
     assert (told["error"], told["state"]) == ("access_denied", state)
 
 
-def test_people_outside_the_groups_are_told_and_so_is_the_program(site, browser):
+def test_people_outside_the_groups_and_the_application_are_informed(site, browser):
     party = register(site, "staff-only", "--group", "staff", "--name", "Staff Only")
     answer = party.authorize(browser)
     assert answer.status == 403 and b"Staff Only" in answer.body and b"Ada" in answer.body
@@ -288,6 +288,35 @@ def test_people_outside_the_groups_are_told_and_so_is_the_program(site, browser)
     assert "code" in browser.get(party.path()).parameters()
 
 
+def test_an_organization_of_apples_is_a_group_everywhere(site, browser):
+    """A Work & School account, as of the simulated Erin: in rules, in clients' groups, and in what they are told."""
+    site.apple.add_person("wendy", organizationID="org.example.school")
+    group = "org:org.example.school"
+    outside = register(site, "college-only", "--group", "org:org.example.college")
+    inside = register(site, "school-only", "--group", group)
+    tokens = inside.tokens(browser, "wendy")
+    assert inside.claims(tokens["id_token"])["groups"] == [group]
+    assert outside.authorize(browser).status == 403
+    assert browser.get("/auth/verify").headers["X-Auth-Request-Groups"] == "org%3Aorg.example.school"
+    for demanded, status in ((group, 202), ("org:org.example.college", 403)):
+        assert browser.get(f"/oauth2/auth?allowed_groups={demanded}").status == status
+    user = site.operator.json("users", "show", browser.user())
+    assert (user["organizationID"], user["groups"]) == ("org.example.school", [])
+    found = site.operator.json("users", "list", "--group", group)["items"]
+    assert [item["id"] for item in found] == [user["id"]]
+    # Apple alone says who is in it.
+    refused = site.operator.run("users", "groups", user["id"], "--add", "org:org.example.college")
+    assert refused.returncode == 64 and "org:" in refused.stderr
+    # Who leaves it loses what it opened.
+    site.apple.add_person("wendy", organizationID=None)
+    browser.sign_in("wendy")
+    user = site.operator.json("users", "show", user["id"])
+    assert user["organizationID"] is None
+    assert inside.userinfo(tokens["access_token"]).status == 401 and inside.authorize(browser).status == 403
+    changes = site.operator.json("audit", "list", "--user", user["id"], "--type", "user.changed")["items"]
+    assert [change["object"] for change in changes] == ["organizationID"]
+
+
 def test_pages_cannot_be_framed_and_send_no_referer(grafana, browser):
     page = browser.get(grafana.path())
     assert "frame-ancestors 'none'" in page.headers["Content-Security-Policy"]
@@ -296,7 +325,7 @@ def test_pages_cannot_be_framed_and_send_no_referer(grafana, browser):
     assert browser.get(grafana.path()).headers["Referrer-Policy"] == "no-referrer"
 
 
-def test_a_window_of_the_program_keeps_its_opener(site, grafana, browser):
+def test_a_window_of_the_application_keeps_its_opener(site, grafana, browser):
     page = browser.get(grafana.path())
     target = return_target(page)
     start, done = browser.get(start_of(target)), browser.through_apple(target)
@@ -321,11 +350,11 @@ def test_only_one_unaltered_session_cookie_is_a_sign_in(site, grafana, browser):
         assert answer.parameters()["error"] == "login_required", fields
 
 
-def test_the_login_page_says_which_program_asks(grafana, browser):
+def test_the_login_page_names_the_application(grafana, browser):
     page = browser.get(grafana.path(scope="openid email")).body.decode()
     assert "Grafana" in page and "e-mail address that Apple gave us" in page and "your groups here" not in page
 
 
-def test_a_hostile_name_of_a_program_stays_text(site, browser):
+def test_a_hostile_application_name_stays_text(site, browser):
     page = browser.get(register(site, "hostile", "--name", "<script>alert(1)</script>").path())
     assert b"<script>alert" not in page.body and b"&lt;script&gt;" in page.body

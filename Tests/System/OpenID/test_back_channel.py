@@ -69,7 +69,7 @@ PEOPLE = {"consent-revoked": "chie", "account-deleted": "dana", "disabled": "eri
 
 
 @pytest.mark.parametrize("way", ENDS)
-def test_every_end_of_a_session_reaches_its_programs(site, listener, browser, way):
+def test_every_end_of_a_session_reaches_its_applications(site, listener, browser, way):
     first, second, other = listener("first"), listener("second"), listener("other")
     person = PEOPLE.get(way, "ada")
     tokens = first.party.tokens(browser, person)
@@ -98,14 +98,14 @@ def empties(site, client_id: str) -> None:
     eventually(lambda: endpoint(site, client_id)["waiting"] == 0, "the queue to be empty")
 
 
-def test_a_code_that_was_not_redeemed_counts_as_part(site, listener, browser):
+def test_a_client_with_an_unredeemed_code_is_notified(site, listener, browser):
     one = listener("impatient")
     one.party.code(browser)
     browser.sign_out()
     assert one.claims(one.wait_for(1)[0])["sid"].startswith("ses_")
 
 
-def test_only_the_session_that_ended_is_told_of(site, listener):
+def test_only_the_ended_session_is_reported(site, listener):
     one = listener("two-sessions")
     browsers = [Browser(site), Browser(site)]
     sids = [one.party.claims(one.party.tokens(browser)["id_token"])["sid"] for browser in browsers]
@@ -116,13 +116,16 @@ def test_only_the_session_that_ended_is_told_of(site, listener):
     assert one.claims(one.wait_for(2)[1])["sid"] == sids[1]
 
 
-def test_leaving_the_groups_is_told(site, listener, browser):
-    one = listener("members", "--group", "members")
+@pytest.mark.parametrize("name", ["members", "members-without-tokens"])
+def test_leaving_the_groups_notifies_the_client(site, listener, browser, name):
+    one = listener(name, "--group", "members")
     browser.sign_in("chie")
     user = browser.user()
     site.operator.bramley("users", "groups", user, "--add", "members")
     eventually(lambda: browser.get(one.party.path()).status == 303, "the group")
     tokens = one.party.tokens(browser, "chie")
+    if name != "members":
+        site.operator.database("DELETE FROM openid_grant WHERE user = ?", user)
     site.operator.bramley("users", "groups", user, "--remove", "members")
     assert one.party.userinfo(tokens["access_token"]).status == 401
     claims = one.claims(one.wait_for(1)[0])
@@ -165,7 +168,7 @@ def test_nothing_is_lost_when_the_server_is_killed(site, listener, browser):
     empties(site, "killed")
 
 
-def test_an_address_that_changes_counts_for_what_waits(site, listener, browser):
+def test_a_changed_address_applies_to_waiting_deliveries(site, listener, browser):
     one, other = listener("moving"), Receiver()
     one.receiver.answer = lambda arrival: status(503)
     one.party.tokens(browser)
@@ -178,7 +181,7 @@ def test_an_address_that_changes_counts_for_what_waits(site, listener, browser):
     other.close()
 
 
-def test_a_logout_token_passes_for_no_other(site, listener, browser):
+def test_a_logout_token_is_not_accepted_as_another_token(site, listener, browser):
     """Demand 6: nor as a hint of who signs out or in."""
     one = listener("strict")
     one.party.tokens(browser)

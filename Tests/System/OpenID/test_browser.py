@@ -51,12 +51,12 @@ def asks(visitor, name: str = "Orchard Reports") -> None:
 
 
 def clicks(visitor, selector: str) -> None:
-    """Once the page stands still."""
+    """When the page no longer moves."""
     visitor.wait(lambda driver: visitor.find(selector).click() or True, selector)
 
 
 @pytest.mark.parametrize("mode", ["redirect", "popup"])
-def test_one_tap_at_apple_opens_a_program(visitor, start, gallery, mode):
+def test_one_tap_at_apple_opens_an_application(visitor, start, gallery, mode):
     driver, program = visitor.driver, start()
     driver.get(f"{program}/sign-in")
     visitor.find(".apple.ready")
@@ -79,7 +79,7 @@ def test_one_tap_at_apple_opens_a_program(visitor, start, gallery, mode):
     is_known_to(visitor, program)
 
 
-def test_one_tap_opens_two_programs_and_signs_out_of_one_or_both(visitor, start):
+def test_one_tap_opens_two_applications_and_signs_out_of_one_or_both(visitor, start):
     driver = visitor.driver
     reports, wiki = start(), start("wiki", "Orchard Wiki", "localhost")
     visitor.signs_in("ada")
@@ -104,7 +104,7 @@ def test_one_tap_opens_two_programs_and_signs_out_of_one_or_both(visitor, start)
     asks(visitor, "Orchard Wiki")
 
 
-def test_somebody_outside_the_groups_is_told(visitor, start, gallery):
+def test_a_person_outside_the_groups_gets_a_page(visitor, start, gallery):
     program = start()
     visitor.site.operator.bramley("clients", "update", "reports", "--group", "staff")
     visitor.signs_in("ada")
@@ -117,7 +117,7 @@ def test_somebody_outside_the_groups_is_told(visitor, start, gallery):
     asks(visitor)
 
 
-def test_an_unknown_program_is_a_page_with_a_number(visitor, start, gallery):
+def test_an_unknown_application_gets_a_page_with_an_error_id(visitor, start, gallery):
     program = start()
     visitor.site.operator.bramley("clients", "update", "reports", "--redirect-uri", "http://127.0.0.1:1/other")
     visitor.driver.get(f"{program}/sign-in")

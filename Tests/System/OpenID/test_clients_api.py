@@ -22,7 +22,7 @@ def ask(site, key):
     return lambda method, path="", content=None: call(site, method, "/api/v1/clients" + path, body=content, token=key)
 
 
-def test_a_program_is_registered_changed_and_deleted(site, ask):
+def test_an_application_is_registered_changed_and_deleted(site, ask):
     made = ask("PUT", "/api-made", {"redirectURIs": [CALLBACK], "name": "Made"}).must(201)
     document = made.json()
     assert document["clientSecret"].startswith("bcs_") and document["name"] == "Made"
@@ -53,7 +53,7 @@ def test_the_secret_is_rotated(site, ask):
     assert party.redeem(party.code(Browser(site))).json()["error"] == "invalid_client"
 
 
-def test_a_secret_of_one_s_own_and_public_clients(ask):
+def test_own_secrets_and_public_clients(ask):
     own = hashlib.sha256(b"a secret of the operator, long enough").hexdigest()
     made = ask("PUT", "/api-own", {"redirectURIs": [CALLBACK], "clientSecretSHA256": own})
     assert made.status == 201 and "clientSecret" not in made.json()
@@ -66,7 +66,7 @@ def test_a_secret_of_one_s_own_and_public_clients(ask):
 
 
 @pytest.mark.parametrize("content, reason", [
-    ({}, "redirect URI: there is none"),
+    ({}, "redirect URI: at least one is required"),
     ({"redirectURIs": ["http://a.example/cb"]}, "http is only for"),
     ({"redirectURIs": CALLBACK}, "redirectURIs must be a list"),
     ({"redirectURIs": [CALLBACK], "scopes": ["admin"]}, "scopes are"),
@@ -77,7 +77,7 @@ def test_a_secret_of_one_s_own_and_public_clients(ask):
     ({"redirectURIs": [CALLBACK], "backChannelLogoutURI": "ftp://a.example"}, "back-channel logout URI"),
     ({"redirectURIs": [CALLBACK], "name": ""}, "name"),
 ])
-def test_what_cannot_work_is_refused(ask, content, reason):
+def test_invalid_registrations_are_refused(ask, content, reason):
     answer = ask("PUT", "/api-refused", content)
     assert answer.status == 400 and reason in answer.json()["detail"], answer.body
     assert "a.example" not in answer.body.decode()
@@ -108,7 +108,7 @@ def test_changes_by_the_api_are_audited(site, ask, key):
     "https://127.0.0.1/in", "https://[::1]/in", "https://169.254.169.254/latest/", "https://10.0.0.1/in",
     "https://[::ffff:10.0.0.1]/in", "https://[64:ff9b::10.0.0.1]/in", "https://[fe80::1]/in", "https://100.64.0.1/in",
 ])
-def test_the_api_names_no_inside_address(site, ask, uri):
+def test_the_api_refuses_internal_addresses(site, ask, uri):
     """A holder of a key would make this server call it: server-side request forgery."""
     content = {"redirectURIs": [CALLBACK], "backChannelLogoutURI": uri}
     answer = ask("PUT", "/api-inside", content)
@@ -122,7 +122,7 @@ def test_the_api_names_no_inside_address(site, ask, uri):
 
 
 @pytest.mark.parametrize("host", ["2130706433", "0x7f.1"])
-def test_a_name_that_leads_inside_is_not_reached(site, ask, key, host):
+def test_a_name_that_resolves_to_an_internal_address_is_not_called(site, ask, key, host):
     """Only where it leads says what it is: no connection, and one word for the API."""
     def failure() -> str | None:
         items = call(site, "GET", "/api/v1/webhooks", token=key).json()["items"]

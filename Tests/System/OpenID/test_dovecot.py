@@ -1,4 +1,4 @@
-"""Dovecot of Debian takes access tokens for passwords (XOAUTH2), by introspection; its webmail Roundcube refreshes."""
+"""Dovecot of Debian accepts access tokens as passwords (XOAUTH2), by introspection; its webmail Roundcube refreshes."""
 
 import base64
 import grp

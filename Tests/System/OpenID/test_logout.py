@@ -33,7 +33,7 @@ def test_the_person_of_the_id_token_is_signed_out(browser, token):
     assert not is_signed_in(browser)
 
 
-def test_a_post_goes_on_as_a_get(browser, token):
+def test_a_post_is_redirected_as_a_get(browser, token):
     posted = browser.send("POST", "/oidc/logout", {"id_token_hint": token, "post_logout_redirect_uri": BACK})
     assert posted.status == 303 and is_signed_in(browser)
     assert browser.follow(posted).location == BACK
@@ -62,7 +62,7 @@ def test_a_hint_for_another_person_asks_for_confirmation(site, browser, token):
 
 @pytest.mark.parametrize("uri", [
     BACK + "/", BACK[:-1], "https://evil.example", "//evil.example", BACK.upper(), "javascript:alert(1)"])
-def test_only_a_registered_address_is_gone_to(browser, token, uri):
+def test_only_registered_addresses_are_redirected_to(browser, token, uri):
     before = browser.site.server.text()
     answer = browser.get(path(id_token_hint=token, post_logout_redirect_uri=uri))
     assert answer.status == 400 and "Location" not in answer.headers
@@ -70,7 +70,7 @@ def test_only_a_registered_address_is_gone_to(browser, token, uri):
     assert f"post_logout_redirect_uri is {uri}, registered: {BACK}" in browser.site.server.text()[len(before):]
 
 
-def test_an_address_of_another_client_is_not_gone_to(site, browser):
+def test_another_clients_address_is_not_redirected_to(site, browser):
     token = register(site, "staying").tokens(browser)["id_token"]
     assert browser.get(path(id_token_hint=token, post_logout_redirect_uri=BACK)).status == 400
     assert is_signed_in(browser)

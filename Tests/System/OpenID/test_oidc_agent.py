@@ -39,7 +39,7 @@ def test_a_person_signs_in_on_the_command_line(site, agent, tmp_path):
         eventually(lambda: "/oidc/authorize" in program.text(), "the address to open", program.text)
         address = re.search(r"http://localhost:\d+/oidc/authorize\S+", program.text())[0]
         browser = Browser(site)
-        answer = browser.return_to(return_target(browser.get(browser.own(address))))
+        answer = browser.decide(browser.return_to(return_target(browser.get(browser.own(address)))))
         assert answer.location.startswith(f"http://localhost:{port}/")
         requests.get(answer.location, timeout=PATIENCE)
         assert program.process.wait(PATIENCE) == 0, program.text()

@@ -108,7 +108,7 @@ def test_mod_auth_openidc_signs_out_here_too(site, apache):
 
 
 @pytest.mark.parametrize("way", ["sign-out", "consent-revoked"])
-def test_mod_auth_openidc_hears_of_a_sign_out(site, apache, way):
+def test_mod_auth_openidc_is_notified_of_a_sign_out(site, apache, way):
     walk = Walk(site, apache)
     walk.opens("/private/", "chie")
     assert walk.get("/private/").text == "private"

@@ -6,16 +6,22 @@ library, which otherwise has a stand-in:
 """
 
 import os
+import ssl
 from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 
 from answering import Answering
+from authority import self_signed
 from others import recipe
-from party import register_here
+from party import register
+from programs import free_port
+from visitor import Visitor, start_browser
 
 LIBRARY = Path(os.environ.get("OIDC_CLIENT_TS", Path(__file__).with_name("oidc_client_stand_in.js")))
+# Browsers resolve it to this machine.
+HOST = "app.localhost"
 PAGE = """<!doctype html>
 <html lang="en"><title>App</title><link rel="icon" href="data:,">
 <script type="importmap">{"imports": {"oidc-client-ts": "/oidc-client-ts.js"}}</script>
@@ -36,8 +42,23 @@ def site(make_shared_site):
 
 
 @pytest.fixture(scope="module")
-def app(site):
-    _, port, origin = register_here(site, "spa", "/callback", "--public", "--logout-uri", "{}/")
+def certificate():
+    return self_signed(HOST)
+
+
+@pytest.fixture
+def visitor(site, certificate):
+    browser = start_browser(arguments=(f"--ignore-certificate-errors-spki-list={certificate.spki}",))
+    yield Visitor(browser, site)
+    browser.quit()
+
+
+@pytest.fixture(scope="module")
+def app(site, certificate, tmp_path_factory):
+    # At a loopback address it would be a program of the visitor's machine, which asks each time.
+    port = free_port()
+    origin = f"https://{HOST}:{port}"
+    register(site, "spa", "--public", "--logout-uri", f"{origin}/", redirect_uri=f"{origin}/callback")
     code = recipe("spa.md", "js", {"https://id.example.com": site.origin, "https://app.example.com": origin})
     files = {"/app.js": ("text/javascript", code), "/oidc-client-ts.js": ("text/javascript", LIBRARY.read_text())}
 
@@ -45,7 +66,11 @@ def app(site):
         kind, text = files.get(request.path, ("text/html", PAGE))
         return 200, {"Content-Type": f"{kind}; charset=utf-8"}, text.encode()
 
-    server = Answering(answer, port)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    pem = tmp_path_factory.mktemp("spa") / "pem"
+    pem.write_bytes(certificate.chain + certificate.key)
+    context.load_cert_chain(pem)
+    server = Answering(answer, port, tls=context)
     yield origin
     server.stop()
 
@@ -95,7 +120,7 @@ def test_a_reload_asks_again(visitor, app):
     assert userinfo(visitor) == 200
 
 
-def test_renewal_after_a_sign_out_is_nobody(visitor, app):
+def test_renewal_after_a_sign_out_is_refused(visitor, app):
     signs_in(visitor, app)
     visitor.driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
     visitor.find("#renew").click()

@@ -50,7 +50,7 @@ database: {{name: sqlite3, args: {{database: {folder}/homeserver.db}}}}
 
 
 class Visit(requests.Session):
-    """Synapse's cookies are for https; a browser takes 127.0.0.1 for as good."""
+    """Synapse's cookies are for https; a browser treats 127.0.0.1 alike."""
 
     def send(self, request, **options):
         answer = super().send(request, **options)

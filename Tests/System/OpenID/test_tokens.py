@@ -30,7 +30,7 @@ def digest(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()
 
 
-def test_codes_and_secrets_are_stored_as_their_hashes_alone(site, grafana, browser):
+def test_codes_and_secrets_are_stored_only_as_hashes(site, grafana, browser):
     code = grafana.code(browser)
     assert digest(code) in kept(site, "code_hash", "openid_grant")
     assert len(base64.urlsafe_b64decode(code.removeprefix("boc_"))) * 8 >= 128
@@ -38,7 +38,7 @@ def test_codes_and_secrets_are_stored_as_their_hashes_alone(site, grafana, brows
     assert grafana.secret not in site.operator.bramley("clients", "list", "--json")
 
 
-def test_a_code_lives_a_minute_and_an_access_token_an_hour(site, grafana, browser):
+def test_a_code_is_valid_for_a_minute_and_an_access_token_for_an_hour(site, grafana, browser):
     code = grafana.code(browser)
     site.operator.database("UPDATE openid_grant SET code_expires_at = code_expires_at - 60000 WHERE is_code_used = 0")
     assert grafana.redeem(code).json()["error"] == "invalid_grant"
@@ -57,13 +57,13 @@ def test_a_code_is_bound_to_client_redirect_and_verifier(grafana, browser, chang
     assert grafana.redeem(code).status == 200, "a wrong try must not use it up"
 
 
-def test_a_code_of_another_client(site, grafana, browser):
+def test_a_code_of_another_client_is_refused(site, grafana, browser):
     other = register(site, "other")
     other.verifier = grafana.verifier
     assert other.redeem(grafana.code(browser)).json()["error"] == "invalid_grant"
 
 
-def test_a_code_used_again_ends_what_it_gave(grafana, browser):
+def test_a_reused_code_ends_its_tokens(grafana, browser):
     code = grafana.code(browser, scope="openid offline_access")
     tokens = grafana.redeem(code).json()
     assert grafana.userinfo(tokens["access_token"]).status == 200
@@ -98,7 +98,7 @@ def test_public_clients_need_a_challenge_and_have_no_secret(site, browser):
     assert phone.redeem("nonsense").json()["error"] == "invalid_client"
 
 
-def test_every_way_of_authentication(grafana, browser):
+def test_every_authentication_method(grafana, browser):
     encoded = "".join(f"%{byte:02x}" for byte in grafana.secret.encode())
     for headers in (None, basic("grafana", grafana.secret), basic("grafana", encoded)):
         assert grafana.redeem(grafana.code(browser), headers).status == 200
@@ -135,7 +135,7 @@ def test_a_wrong_basic_is_challenged(grafana, headers):
     assert answer.headers["WWW-Authenticate"].startswith("Basic ")
 
 
-def test_wrong_or_missing_secrets(site, grafana):
+def test_wrong_or_missing_secrets_are_refused(site, grafana):
     for secret in ("wrong", None):
         assert Party(site, "grafana", secret).redeem("x").json()["error"] == "invalid_client"
     assert site.operator.json("clients", "show", "grafana")["lastRefusedAt"], "the operator sees it"
@@ -172,7 +172,7 @@ def test_the_id_token_has_the_documented_claims(grafana, browser):
     assert (header["alg"], header["typ"]) == ("RS256", "JWT") and header["kid"]
 
 
-def test_two_secrets_while_rotating(site, browser):
+def test_two_secrets_are_valid_during_a_rotation(site, browser):
     party = register(site, "rotating")
     for secret in (site.operator.json("clients", "rotate-secret", "rotating")["clientSecret"], party.secret):
         party.secret = secret
@@ -183,7 +183,7 @@ def test_two_secrets_while_rotating(site, browser):
 
 @pytest.mark.parametrize("path", [
     "/.well-known/openid-configuration", "/.well-known/jwks.json", "/oidc/token", "/oidc/userinfo"])
-def test_pages_of_public_clients_may_call(site, grafana, path):
+def test_pages_of_public_clients_may_call_the_endpoints(site, grafana, path):
     asked = call(site, "OPTIONS", path, {
         "Origin": "https://spa.example.com", "Access-Control-Request-Method": "POST",
         "Access-Control-Request-Headers": "authorization"})
@@ -194,13 +194,13 @@ def test_pages_of_public_clients_may_call(site, grafana, path):
     assert answer.headers["Access-Control-Allow-Origin"] == "*"
 
 
-def test_refresh_only_where_asked_and_allowed(site, grafana, browser):
+def test_refresh_tokens_only_if_requested_and_allowed(site, grafana, browser):
     assert "refresh_token" in grafana.tokens(browser, scope="openid offline_access")
     tokens = register(site, "strict").tokens(browser, scope="openid offline_access")
     assert "refresh_token" not in tokens and tokens["scope"] == "openid"
 
 
-def test_refresh_tokens_rotate_and_one_two_generations_old_ends_them_all(site, grafana, browser):
+def test_refresh_tokens_rotate_and_a_reused_one_ends_the_grant(site, grafana, browser):
     first = grafana.tokens(browser, scope="openid offline_access")
     second = grafana.refresh(first["refresh_token"]).json()
     assert second["refresh_token"] != first["refresh_token"]
@@ -212,7 +212,7 @@ def test_refresh_tokens_rotate_and_one_two_generations_old_ends_them_all(site, g
     assert grafana.userinfo(third["access_token"]).status == 401
 
 
-def test_a_lost_answer_is_given_again_for_a_moment(site, grafana, browser):
+def test_a_lost_refresh_answer_can_be_repeated_briefly(site, grafana, browser):
     first = grafana.tokens(browser, scope="openid offline_access")["refresh_token"]
     answers = {grafana.refresh(first).body for _ in range(2)}
     site.restart()
@@ -223,7 +223,7 @@ def test_a_lost_answer_is_given_again_for_a_moment(site, grafana, browser):
         assert grafana.refresh(token).json()["error"] == "invalid_grant"
 
 
-def test_a_refresh_sent_many_times_at_once_gets_one_answer(grafana, browser):
+def test_concurrent_identical_refreshes_get_one_answer(grafana, browser):
     token = grafana.tokens(browser, scope="openid offline_access")["refresh_token"]
     (answer,) = set(at_once(8, lambda _: grafana.refresh(token).body))
     assert grafana.refresh(json.loads(answer)["refresh_token"]).status == 200
@@ -238,7 +238,7 @@ def test_a_refresh_token_is_bound_to_client_and_scope(site, grafana, browser):
     assert all(before[name] == after[name] for name in ("sub", "aud", "auth_time", "sid")) and "nonce" not in after
 
 
-def test_a_refused_exchange_leaves_a_line_with_its_cause(site, grafana, browser):
+def test_a_refused_exchange_is_logged_with_its_cause(site, grafana, browser):
     def line(answer):
         assert answer.json()["error"] == "invalid_grant"
         return [text for text in site.server.text().splitlines() if "openid_grant_refused" in text][-1]
@@ -271,7 +271,7 @@ def test_groups_are_fresh_on_each_refresh(site, grafana, browser):
     assert "editors" in grafana.claims(grafana.refresh(tokens["refresh_token"]).json()["id_token"])["groups"]
 
 
-def test_offline_access_outlives_the_end_of_all_sessions_by_the_api(site, grafana):
+def test_offline_access_survives_ending_all_sessions_by_the_api(site, grafana):
     """As docs/reference/api.md says of DELETE /api/v1/users/{id}/sessions."""
     browser = Browser(site)
     tokens = grafana.tokens(browser, "dana", scope="openid offline_access")
@@ -301,7 +301,7 @@ def test_all_tokens_end_with_the_person_s_right(site, grafana, end, person):
         assert grafana.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"
 
 
-def test_revocation_ends_tokens_of_the_client_alone(site, grafana, browser):
+def test_revocation_ends_only_the_clients_tokens(site, grafana, browser):
     tokens = grafana.tokens(browser, scope="openid offline_access")
     def revoke(party: Party, token: str) -> int:
         return party.post("/oidc/revoke", {"token": token}).status
@@ -331,7 +331,7 @@ def test_access_tokens_are_opaque_and_known_to_introspection(site, grafana, brow
     assert ask("boa_" + "A" * 64) == {"active": False}
 
 
-def test_userinfo_takes_a_bearer_in_two_ways(site, grafana, browser):
+def test_userinfo_accepts_a_bearer_in_header_or_form(site, grafana, browser):
     token = grafana.tokens(browser)["access_token"]
     form, challenge = {"access_token": token}, 'Bearer realm="bramley"'
     for method, query, sent, status, told in [
@@ -359,7 +359,7 @@ def test_claims_follow_the_scopes(grafana, browser, scope, names):
     assert told.get("email_verified", True) is True
 
 
-def test_apple_s_claims_are_a_scope_of_their_own(site, browser):
+def test_apple_s_claims_have_their_own_scope(site, browser):
     party = register(site, "apple-aware", "--scope", "openid,apple")
     told = party.userinfo(party.tokens(browser, scope="openid apple")["access_token"]).json()
     assert set(told) == {"sub", "apple_sub", "is_private_email"} and isinstance(told["is_private_email"], bool)

@@ -25,14 +25,14 @@ def together(site) -> list[Browser]:
     return at_once(WINDOWS, answered)
 
 
-def test_windows_that_sign_in_at_once_all_get_a_cookie_that_works(site):
+def test_concurrent_sign_ins_in_one_browser_all_get_a_valid_cookie(site):
     for _ in range(5):
         windows = together(site)
         assert len({window.cookies[SESSION] for window in windows}) == 1
         assert [window.get("/account").status for window in windows] == [200] * WINDOWS
 
 
-def test_whichever_answer_comes_last_its_sign_out_ends_the_session_and_all_are_told(site):
+def test_signing_out_with_the_last_answer_ends_the_session_and_notifies_all(site):
     receiver, (first, *others) = Receiver(), together(site)
     paths = {f"/{number}" for number in range(WINDOWS)}
     for path in paths:
@@ -46,7 +46,7 @@ def test_whichever_answer_comes_last_its_sign_out_ends_the_session_and_all_are_t
 
 
 @pytest.mark.parametrize("strip", [("id_token",), ("code",), ("id_token", "code"), ("forged",)])
-def test_the_browsers_binding_alone_gets_no_token(site, strip):
+def test_the_browsers_binding_is_not_enough_for_a_token(site, strip):
     """Who knows the state and the binding, but not what Apple signed, is given no session again."""
     browser = Browser(site)
     form = browser.goes_to_apple(path=start_of("/account"))

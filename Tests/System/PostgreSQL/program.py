@@ -18,7 +18,7 @@ class Program:
         self.headers = {"Authorization": f"Basic {secret}"}
 
     def code(self, node, session: str) -> str | None:
-        """For whoever is signed in."""
+        """For the signed-in person."""
         challenge = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).rstrip(b"=").decode()
         answer = node.call("GET", "/oidc/authorize?" + urlencode({
             "response_type": "code", "client_id": self.id, "redirect_uri": REDIRECT, "state": "s",

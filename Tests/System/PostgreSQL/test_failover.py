@@ -73,7 +73,7 @@ def test_a_standby_takes_over(pair, build, is_announced):
     visitors = Visitors(a, b)
     eventually(lambda: len(visitors.sessions) > 5, "visitors")
     if is_announced:
-        # The old primary goes on, answers reads and refuses writes: connections to it must not be kept.
+        # The old primary continues, answers reads and refuses writes: connections to it must not be kept.
         pair.configure(default_transaction_read_only="on")
     else:
         pair.signal(signal.SIGKILL)
@@ -100,8 +100,8 @@ def test_doctor_says_what_postgresql_may_lose(pair, build):
     assert "replication_asynchronous" in findings()
 
 
-def test_two_primaries_do_not_let_in_whoever_signed_out(pair, build):
-    """Split brain: one server still reaches the old primary, which is alive, and nobody told it."""
+def test_with_two_primaries_signed_out_people_stay_signed_out(pair, build):
+    """Split brain: one server still reaches the old primary, which is still running."""
     house = build(1, own=pair)
     old, new = house.nodes[0], Node("new", house.site, house.settings)
     house.nodes.append(new)
@@ -119,7 +119,7 @@ def test_two_primaries_do_not_let_in_whoever_signed_out(pair, build):
     old.kill()
 
 
-def test_a_look_up_does_not_believe_a_primary_that_was_replaced(pair, build, make_wire):
+def test_a_look_up_does_not_trust_a_replaced_primary(pair, build, make_wire):
     """Split brain: a server polls the new primary, and its look-ups, connected later, go to the old one."""
     way, new_way = make_wire(pair), make_wire(pair, pair.standby.port)
     house = build(0, own=pair)

@@ -1,4 +1,4 @@
-"""PostgreSQL accepts connections and says nothing, or takes no writes: everybody is answered, and no code is spent."""
+"""PostgreSQL hangs, or refuses writes: every request is answered, and no code is spent."""
 
 import os
 import signal
@@ -86,7 +86,7 @@ def test_nobody_waits_for_as_long_as_postgresql_hangs(own_cluster, build):
 
 
 class Lock:
-    """Somebody holds the row that every write takes."""
+    """Another client holds the lock that every write needs."""
 
     def __init__(self, house):
         self.cluster = house.cluster

@@ -67,7 +67,7 @@ def test_connections_cut_at_random_lose_nothing_that_was_answered(house, wire):
     assert house.sql(CREATED_TWICE) == "0"
 
 
-def test_a_network_that_swallows_everything_is_noticed(house, wire):
+def test_a_network_that_drops_everything_is_noticed(house, wire):
     a, b = house.nodes
     session = b.sign_in("ada")
     assert a.verify(session) == 204

@@ -41,7 +41,7 @@ def test_a_session_that_ended_while_a_server_slept_is_refused_when_it_wakes(buil
     assert b.verify(session) == 401
 
 
-def test_a_stopped_server_does_not_hold_up_the_others(build):
+def test_a_stopped_server_does_not_delay_the_others(build):
     a, b = build(2).nodes
     a.sign_in("ada")
     # Somebody takes the lock and goes silent: PostgreSQL ends that transaction after a second.
@@ -51,7 +51,7 @@ def test_a_stopped_server_does_not_hold_up_the_others(build):
     assert a.sign_in("chie")
 
 
-def test_a_restart_of_postgresql_needs_nobody(own_cluster, build):
+def test_a_restart_of_postgresql_needs_no_operator(own_cluster, build):
     a = build(1, own=own_cluster).nodes[0]
     for _ in range(3):
         own_cluster.stop("fast")

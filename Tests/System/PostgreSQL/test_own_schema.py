@@ -71,7 +71,7 @@ def test_functions_of_another_role_do_not_run_as_bramleys_role(node, ground):
         assert "permission denied" in ground.strangers(sql, fails=True)
 
 
-def test_a_strangers_advisory_lock_holds_up_nobody(node, ground):
+def test_a_strangers_advisory_lock_delays_nobody(node, ground):
     lock = ground.cluster.psql(
         ground.stranger, ground.name, f"SELECT pg_advisory_lock({0x42726D6C})", "SELECT pg_sleep(60)")
     holder = subprocess.Popen(lock, stdout=subprocess.PIPE, cwd="/")
@@ -104,7 +104,7 @@ def test_a_database_made_in_public_moves_at_the_first_start(node, ground):
     assert ground.cluster.sql(left, ground.name) == "0"
 
 
-def test_tables_that_a_stranger_has_prepared_are_not_taken_over(node, ground):
+def test_tables_prepared_by_another_role_are_not_adopted(node, ground):
     ground.strangers(*(f"CREATE TABLE public.{name} (id BIGINT)" for name in ("store_lock", "store_node", "store_poll")))
     said = node.bramley("serve", code=1)
     assert f"belongs to {ground.stranger}" in said and "public" in said
@@ -129,7 +129,7 @@ def test_a_schema_in_which_others_may_create_is_refused(node, ground, grant, nam
     assert any(one["check"] == "database" and named in one["detail"] for one in found)
 
 
-def test_a_schema_of_the_connection_string_is_kept_to(node, ground):
+def test_a_schema_named_in_the_connection_string_is_used(node, ground):
     ground.cluster.sql(f'CREATE SCHEMA "Apple""s" AUTHORIZATION {ground.owner}', ground.name)
     change_url(node, ground.url(" options='-c search_path=\"Apple\"\"s\",public'"))
     node.start()
@@ -139,7 +139,7 @@ def test_a_schema_of_the_connection_string_is_kept_to(node, ground):
     assert "does not exist: create it" in node.bramley("serve", code=1)
 
 
-def test_servers_that_start_together_make_one_schema(build, ground):
+def test_servers_that_start_together_create_one_schema(build, ground):
     nodes = build(3, {"storage.postgres.url": ground.url()}, starts=False).nodes
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(Node.start, nodes))

@@ -31,4 +31,4 @@ def test_a_pooler_is_refused_in_plain_words(build, pooler):
     house = build(1, starts=False)
     house.reach(house.nodes[0], f"host=127.0.0.1 port={pooler}")
     said = house.nodes[0].bramley("serve", code=1)
-    assert "a pooler such as pgbouncer answers in its place" in said, said
+    assert "a pooler such as pgbouncer answers instead" in said, said

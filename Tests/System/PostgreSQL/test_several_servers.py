@@ -3,6 +3,7 @@
 import secrets
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from nodes import Node
 from patience import eventually
@@ -10,7 +11,7 @@ from program import Program
 from programs import write_private
 
 
-def test_a_session_is_everywhere_and_ends_everywhere(build):
+def test_a_session_is_valid_on_every_server_and_ends_on_every_server(build):
     a, b, c = build(3).nodes
     session = a.sign_in("ada")
     # The second time, from each server's memory.
@@ -21,7 +22,7 @@ def test_a_session_is_everywhere_and_ends_everywhere(build):
         eventually(lambda: node.verify(session) == 401, "the end of the session on another server")
 
 
-def test_one_person_is_one_user_wherever_they_sign_in(build):
+def test_a_person_is_one_user_on_all_servers(build):
     house = build(2)
     a, b = house.nodes
     first, second = a.sign_in("ada"), b.sign_in("ada")
@@ -58,7 +59,7 @@ def test_a_callback_posted_to_two_servers_makes_one_session_and_each_gets_it(bui
     assert b.come_back(binding, form).session == answers[0].session
 
 
-def test_the_sealing_key_is_not_made_up_and_another_is_refused(build):
+def test_a_missing_sealing_key_is_not_created_and_another_is_refused(build):
     house = build(1)
     node, key = house.nodes[0], house.site.folder / "sealing.key"
     node.program.stop()
@@ -93,6 +94,37 @@ def test_the_sealing_key_changes_on_one_server_after_another(build, tmp_path):
             restart(node, current, previous)
             works()
     a.bramley("credentials", "reseal")
+    works()
+
+
+def test_a_rotation_of_the_sealing_key_takes_two_runs_and_one_on_each_other_server(build, tmp_path):
+    a, b = build(2).nodes
+    session, old = a.sign_in("ada"), Path(a.settings["secrets.sealingKeyFile"]).read_text()
+    files = {}
+    for node in (a, b):
+        # Each has its own copy, as on machines of their own.
+        files[node] = tmp_path / f"{node.folder.name}.key"
+        write_private(files[node], old.encode())
+        node.program.stop()
+        node.change({"secrets.sealingKeyFile": str(files[node])})
+        node.start()
+
+    def works() -> None:
+        assert a.verify(session) == b.verify(session) == 204
+        for here, there in ((a, b), (b, a)):
+            assert there.come_back(*here.begin("boris")).session
+
+    for _ in range(2):
+        asked = a.json("keys", "rotate-sealing")
+        assert asked["step"] == "copy" and files[a].read_text() == old
+    assert a.json("keys", "rotate-sealing")["nextKeyFile"] == f"{files[a]}.next"
+    write_private(Path(f"{files[b]}.next"), Path(f"{files[a]}.next").read_bytes())
+    eventually(lambda: "sealing keys reloaded" in b.log.read_text(), "the next key on the other server")
+    assert a.json("keys", "rotate-sealing", "--copied")["step"] == "resealed"
+    works()
+    assert b.admin("/readyz").status == 200
+    assert b.json("keys", "rotate-sealing")["step"] == "resealed"
+    assert files[a].read_text() == files[b].read_text() != old
     works()
 
 

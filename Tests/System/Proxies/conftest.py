@@ -15,10 +15,10 @@ from proxies import ALL, DOMAIN, RULES, free_ports
 # What every proxy does in `make test`; all other cases go through the first of them there, and through each of them in
 # `make test-long`.
 EVERYWHERE = {
-    "test_signed_out_login_and_back_at_the_exact_page[{}-/report?q=%2Fadmin%2F&z=a%20b+c&u=%C3%A9%E6%9D%8E&&=&e]",
+    "test_a_signed_out_visitor_returns_to_the_exact_page[{}-/report?q=%2Fadmin%2F&z=a%20b+c&u=%C3%A9%E6%9D%8E&&=&e]",
     "test_identity_arrives[{}]", "test_forged_identity_has_no_effect[{}-/]", "test_forged_description_has_no_effect[{}-0]",
-    "test_public_and_optional_paths[{}]", "test_bramley_down_lets_nobody_in[{}]",
-    "test_description_is_the_proxys_own[{}-GET]"}
+    "test_public_and_optional_paths[{}]", "test_nobody_is_admitted_while_bramley_is_down[{}]",
+    "test_the_description_is_the_proxys_own[{}-GET]"}
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -112,7 +112,7 @@ def place(request, binaries, folder):
 
 @pytest.fixture(scope="module", params=list(ALL))
 def stand_in(request, folder):
-    """A proxy with a stand-in for Bramley that notes what it is asked: (proxy's client, stand-in, application)."""
+    """A proxy with a stand-in for Bramley that records its requests: (proxy's client, stand-in, application)."""
     with in_front_of(ALL[request.param], folder, {
             "X-Auth-Request-User": "usr_x", "X-Auth-Request-Email": "", "X-Auth-Request-Preferred-Username": "usr_x",
             "X-Auth-Request-Name": "Zo%C3%AB", "X-Auth-Request-Groups": ""}) as parts:

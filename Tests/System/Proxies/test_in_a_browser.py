@@ -22,7 +22,7 @@ def visitor(place, driver):
     visitor.check()
 
 
-def test_from_a_link_through_apple_to_the_page_and_out_again(place, visitor):
+def test_signing_in_from_a_link_and_signing_out(place, visitor):
     app = f"https://app.{DOMAIN}:{place.ports.secure}"
     page = f"{app}/a%20b/?q=1&r=%2Fx%3Fy%3Dz&u=%E6%9D%8E#part"
     visitor.open(page)

@@ -1,4 +1,4 @@
-"""Coming from oauth2-proxy: its documented nginx configurations, of which the upstream alone is another."""
+"""Coming from oauth2-proxy: its documented nginx configurations, with only another upstream."""
 
 import json
 import socket
@@ -37,7 +37,7 @@ class DocumentedNginx(Nginx):
 
 
 class UsualPort(Client):
-    """A client for whom the proxy is at 443, as `$host` without a port wants it."""
+    """A client for whom the proxy is at 443, as `$host` without a port requires."""
 
     def __init__(self, place: Arrangement):
         super().__init__(place.proxy.folder, 443)
@@ -94,7 +94,7 @@ def test_the_configurations_differ_only_in_the_upstream(name):
     assert before.replace("127.0.0.1:4180", "127.0.0.1:8080") == after
 
 
-def test_signed_out_signed_in_and_what_the_application_hears(shared):
+def test_the_application_gets_the_identity_fields(shared):
     client = UsualPort(shared)
     # Whoever loads a page is shown or sent to the login page; a form or a script is not let in either.
     for method, fields in (("GET", PAGE), ("GET", FETCH), ("POST", PAGE)):
@@ -123,7 +123,7 @@ def test_signed_out_signed_in_and_what_the_application_hears(shared):
     [("Host", "127.0.0.1:8080"), ("X-Forwarded-Host", f"open.{DOMAIN}")],
     [("Host", "unknown"), ("X-Forwarded-Host", f"open.{DOMAIN}")],
 ])
-def test_what_a_visitor_claims_opens_nothing(shared, claims):
+def test_a_visitors_claims_open_nothing(shared, claims):
     client = UsualPort(shared)
     count = len(shared.application.seen)
     for path in ("/admin/x", "/put", "/x"):
@@ -137,7 +137,7 @@ def test_what_a_visitor_claims_opens_nothing(shared, claims):
 @pytest.mark.parametrize("query", [
     "rd=https://evil.example/", "rd=//evil.example/", "rd=https://app.orchard.test@evil.example/x&y=z",
     f"rd={quote('https://evil.example/', safe='')}"])
-def test_rd_leads_to_no_other_site(shared, query):
+def test_rd_does_not_redirect_to_another_site(shared, query):
     client = UsualPort(shared)
     for path in ("sign_in", "start", "sign_out"):
         answer = client.send(f"{APP}/oauth2/{path}?{query}")
@@ -151,7 +151,7 @@ def walk(place, name: str, signs_in) -> None:
         page = APP + PAGE_WITH_QUERY
         person.open(page)
         person.reads("Sign in to Orchard Club")
-        # In place of the page, at its own address; or at /oauth2/sign_in.
+        # Instead of the page, at its own address; or at /oauth2/sign_in.
         assert (driver.current_url == page) == (place.proxy.file == "sign-in-page")
         real_browser.picture(driver, f"oauth2-proxy-{place.proxy.file}{name}")
         signs_in(person)
@@ -170,11 +170,11 @@ def walk(place, name: str, signs_in) -> None:
         driver.quit()
 
 
-def test_the_whole_way_in_a_browser(shared):
+def test_a_sign_in_in_a_browser(shared):
     walk(shared, "", lambda person: person.goes_through_apple("ada"))
 
 
-def test_the_whole_way_with_bramley_on_a_host_of_its_own(beside):
+def test_a_sign_in_with_bramley_on_a_host_of_its_own(beside):
     def signs_in(person):
         person.press(".apple-button")
         person.agrees("ada")

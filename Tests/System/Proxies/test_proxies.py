@@ -20,7 +20,7 @@ PAGES = [
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_signed_out_login_and_back_at_the_exact_page(place, page):
+def test_a_signed_out_visitor_returns_to_the_exact_page(place, page):
     client = place.client()
     refused = client.send(client.app + page)
     assert refused.status == 302
@@ -93,7 +93,7 @@ def test_forged_identity_has_no_effect(place, dana, page):
 
 
 def spellings(name: str) -> list[str]:
-    """The name with other characters in place of `-`: CGI's kind of application reads them as the same."""
+    """The name with other characters instead of `-`: CGI's kind of application reads them as the same."""
     others = [name.replace("-", character) for character in "_.~!#$%&'*+^`|"]
     mixed = [text for character in "_."
              for text in (name.replace("-", character, 1), character.join(name.rsplit("-", 1)))]
@@ -111,14 +111,14 @@ def arrived(visitor, page: str, names: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("page,somebody", [("/", True), ("/hello", True), ("/public/a", True), ("/public/a", False)])
-def test_no_claim_arrives_under_any_known_name(place, dana, page, somebody):
+def test_a_visitors_claims_are_removed_under_every_known_name(place, dana, page, somebody):
     visitor = dana if somebody else place.client()
     # The second: whose field is set, the proxy replaces it and does not add to it.
     for names in (CLAIMS, [f"X-Auth-Request-{name}" for name in IDENTITY]):
         assert arrived(visitor, page, [spelling for name in names for spelling in spellings(name)]) == []
 
 
-def test_claims_go_by_prefix_where_the_proxy_can(place, dana):
+def test_claims_are_removed_by_prefix_where_the_proxy_can(place, dana):
     found = arrived(dana, "/", CLAIMED_BY_PREFIX)
     # nginx has a list of names, and docs/sites/proxies.md says so.
     assert found == (CLAIMED_BY_PREFIX if place.proxy.name == "nginx" else [])
@@ -157,7 +157,7 @@ def test_forged_description_has_no_effect(place, dana, forged):
             assert value in ("", "https", "127.0.0.1", f"app.{DOMAIN}:{place.ports.secure}", "/x", "GET"), (name, value)
 
 
-def test_description_that_could_mean_two_things_is_refused(place):
+def test_an_ambiguous_description_is_refused(place):
     client = place.signed_in()
     before = len(place.application.seen)
     for target in ("/public/%2e%2e/admin/x", "/public/..%2fadmin", "//admin/x", "/public//../admin", "/public/../admin",
@@ -182,7 +182,7 @@ def test_requests_for_another_host_are_refused(place):
     ("GET", [("Accept", "application/json"), ("X-Requested-With", "XMLHttpRequest")], 401),
     ("POST", PAGE, 401), ("PUT", PAGE, 401), ("DELETE", PAGE, 401),
 ], ids=["HEAD", "cors", "no-cors", "XMLHttpRequest", "POST", "PUT", "DELETE"])
-def test_only_who_loads_a_page_is_led_to_the_login(place, dana, method, fields, status):
+def test_only_page_loads_are_redirected_to_the_login(place, dana, method, fields, status):
     body = None if method in ("HEAD", "GET") else bytes(range(256)) * 1024
     # A little: a proxy that refuses may close before it has read all of more.
     assert place.client().send(dana.app + "/form", fields, method, body and b"a=b").status == status
@@ -245,7 +245,7 @@ def test_forbidden_with_a_page(place):
     assert client.sign_in(place.apple, "ada", client.id + switched["Location"]) == client.app + "/admin/a?b=c"
 
 
-def test_bramley_down_lets_nobody_in(place):
+def test_nobody_is_admitted_while_bramley_is_down(place):
     client = place.signed_in()
     place.site.stop()
     try:
@@ -260,7 +260,7 @@ def test_bramley_down_lets_nobody_in(place):
     assert client.send(client.app + "/x").status == 200
 
 
-def test_log_holds_no_query(place):
+def test_the_log_contains_no_query(place):
     """Regression: a link's secret was in the proxy's log, where a reader could open the link first."""
     log = place.proxy.folder / "access.log"
     client = place.client()

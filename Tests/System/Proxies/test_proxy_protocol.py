@@ -61,7 +61,7 @@ class Front:
         self.echo.stop()
 
     def ask(self, source: str, fields: dict[str, str] | None = None, requests: int = 1) -> list[str]:
-        """The client that http-echo hears, by each of these requests on one connection."""
+        """The client that http-echo sees for each of these requests on one connection."""
         connection = http.client.HTTPConnection(self.host, self.port, timeout=PATIENCE, source_address=(source, 0))
         with contextlib.closing(connection):
             connection.connect()
@@ -87,7 +87,7 @@ def start(request, binaries, folder):
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-def test_client_is_whom_haproxy_names(start, way):
+def test_the_client_is_the_one_haproxy_names(start, way):
     front = start(way)
     # A client on the machine has any address of 127.0.0.0/8.
     for source in ("127.0.0.5", "127.3.2.1"):
@@ -97,7 +97,7 @@ def test_client_is_whom_haproxy_names(start, way):
     assert "is DOWN" not in front.proxy.text(), front.proxy.text()
 
 
-def test_client_is_whom_haproxy_names_behind_its_tls(start):
+def test_the_client_is_the_one_haproxy_names_after_tls(start):
     assert start(TLS_FIELDS, tls=True).ask("127.0.0.7", requests=2) == ["127.0.0.7"] * 2
 
 

@@ -36,7 +36,7 @@ def test_every_named_middleware_exists(document):
     assert document["routers"]["app"]["middlewares"] == ["strip-claims", "bramley"]
 
 
-def test_claims_are_removed_and_answers_are_taken(document):
+def test_claims_are_removed_and_answers_are_passed_on(document):
     removed = document["middlewares"]["strip-claims"]["headers"]["customRequestHeaders"]
     assert set(removed.values()) == {""}
     claims = {*IDENTITY, *CLAIMS, "X-Request-ID"} - {*TRAEFIKS_OWN}

@@ -76,7 +76,7 @@ def hook(tmp_path) -> Path:
 
 
 def certbot(pebble: Pebble, folder: Path, hook: Path, renew: bool) -> None:
-    """With the hook where the page puts it: certbot runs that at renewals alone, and the first time it is run by hand."""
+    """With the hook where the page puts it: certbot runs it only at renewals, and the first time it is run by hand."""
     config = folder / "certbot/config"
     hooks = config / "renewal-hooks/deploy"
     hooks.mkdir(parents=True, exist_ok=True)

@@ -34,7 +34,7 @@ def test_outdated_tls_versions_and_ciphers_are_refused(listener, arguments):
     assert "alert" in run.stderr or "no protocols available" in run.stderr, run.stderr
 
 
-def test_answers_are_those_of_the_site(listener):
+def test_answers_over_tls_are_those_of_the_site(listener):
     connection = listener.connect()
     page = get(connection, "/login")
     assert page.status == 200

@@ -20,7 +20,7 @@ def visitor(site, issued):
         browser.quit()
 
 
-def test_signing_in_and_out_and_being_told_by_apple(site, visitor):
+def test_signing_in_and_out_and_a_notification_from_apple(site, visitor):
     visitor.signs_in("ada")
     assert visitor.driver.current_url.startswith("https://localhost:")
     assert visitor.heading() == "Ada Byron"

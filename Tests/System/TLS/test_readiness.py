@@ -15,8 +15,8 @@ def ready(site) -> tuple[int, dict[str, str | None]]:
     return answer.status, {check["name"]: check.get("problem") for check in answer.json()["checks"]}
 
 
-def test_a_certificate_out_of_its_time_is_not_ready_until_a_good_one_comes(make_secure_site, authority):
-    # Bramley serves with it all the same: a start must not depend on the day.
+def test_an_expired_certificate_is_not_ready_until_it_is_replaced(make_secure_site, authority):
+    # Bramley serves with it anyway: a start must not depend on the day.
     expired = authority.issue("localhost", start=-30, days=29)
     site = make_secure_site(pair=expired)
     status, checks = ready(site)
@@ -40,7 +40,7 @@ def test_a_certificate_out_of_its_time_is_not_ready_until_a_good_one_comes(make_
         following.certificate.fingerprint(following.certificate.signature_hash_algorithm).hex(), "server")
 
 
-def test_a_newer_sealing_key_than_the_servers_is_not_ready(make_site, tmp_path):
+def test_a_server_with_an_older_sealing_key_is_not_ready(make_site, tmp_path):
     site = make_site(start=False)
     data, new, before = site.folder / "data", tmp_path / "new.key", tmp_path / "data-before"
 
@@ -69,4 +69,4 @@ def test_a_newer_sealing_key_than_the_servers_is_not_ready(make_site, tmp_path):
     status, checks = ready(site)
     assert status == 503
     assert [name for name, problem in checks.items() if problem] == ["sealing_key"]
-    assert "restart it" in checks["sealing_key"], checks
+    assert "copy it here as sealing.key.next" in checks["sealing_key"], checks

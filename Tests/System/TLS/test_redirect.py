@@ -26,15 +26,16 @@ def redirecting(make_shared_site, authority, issued):
     ("GET", 301), ("HEAD", 301), ("POST", 308), ("PUT", 308), ("DELETE", 308), ("OPTIONS", 308), ("PROPFIND", 308)])
 @pytest.mark.parametrize("path", [
     "/", "/login?return_to=%2Fa%20b&x=1", "//evil.example/a", "/.well-known/x", "/a;b?", "/healthz", "/auth/verify"])
-def test_every_request_is_sent_to_the_same_place_with_tls(redirecting, method, status, path):
+def test_every_request_is_redirected_to_the_same_address_with_tls(redirecting, method, status, path):
     connection = plain(redirecting)
     # Whatever the request calls us.
-    answer = get(connection, path, method, Host="evil.example:80")
+    answer = get(connection, path, method, Host="evil.example:80", **{"X-Forwarded-Host": "evil.example"})
     assert answer.status == status
     assert answer.headers["Location"] == redirecting.origin + path
     assert answer.headers["Strict-Transport-Security"] is None
     assert answer.headers["Set-Cookie"] is None
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert answer.headers["Cache-Control"] == "max-age=3600"
     assert (answer.content == b"") == (method == "HEAD")
     assert get(connection, "/again").headers["Location"] == redirecting.origin + "/again"
     connection.close()

@@ -34,7 +34,7 @@ def test_sighup_reloads_the_certificate(site, authority):
     assert site.shown().serial_number == following.serial
 
 
-def test_under_load_not_one_connection_is_dropped(site, authority):
+def test_no_connection_is_dropped_under_load(site, authority):
     """`/auth/verify` has no limit; 401 is its answer to strangers."""
     over = threading.Event()
     failures: list[str] = []

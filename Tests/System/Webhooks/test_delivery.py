@@ -69,7 +69,8 @@ def test_deliveries_are_signed_and_complete(receivers, sender):
         "lastSuccessAt": 0, "lastFailureAt": None, "lastFailure": None, "failingSince": None, "pausedUntil": None,
         "stoppedAt": None, "events": [
             "user.created", "user.pending", "user.updated", "session.created", "session.ended", "consent.revoked",
-            "account.deleted", "email.disabled", "email.enabled", "user.transferred", "account.linked", "account.upgraded"]}
+            "account.deleted", "email.disabled", "email.enabled", "user.transferred", "account.linked", "account.upgraded",
+            "access.ended"]}
 
 
 def test_an_address_may_be_ipv6_and_have_a_query(receivers, sender):
@@ -141,7 +142,7 @@ ACCEPTS = {
 }
 
 
-def test_what_an_accepting_answer_says_does_not_matter(receivers, sender):
+def test_the_content_of_an_accepting_answer_is_ignored(receivers, sender):
     accepting = {name: receivers(lambda arrival, answer=answer: answer) for name, answer in ACCEPTS.items()}
     site = sender(*accepting.values())
     site.sign_in()
@@ -161,7 +162,7 @@ FAILS = {
 }
 
 
-def test_anything_else_is_a_failure_and_repeated_under_the_same_id(receivers, sender):
+def test_other_answers_are_failures_and_repeated_with_the_same_id(receivers, sender):
     good = []
     failing = {name: receivers(lambda arrival, answer=answer: status(204) if good else answer) for name, answer in FAILS.items()}
     site = sender(*failing.values())
@@ -227,7 +228,7 @@ def test_dead_letters_are_seen_and_sent_again(receivers, sender):
     assert again.returncode == 1 and "is not a dead letter" in again.stderr
 
 
-def test_retry_takes_exactly_one_existing_target(receivers, sender):
+def test_retry_requires_exactly_one_existing_target(receivers, sender):
     site = sender(receivers())
     for arguments in ([], ["evt_x"], ["evt_" + "0" * 26, "--all-dead"], ["--all-dead", "--endpoint", "http://localhost:1/"]):
         assert site.operator.run("webhooks", "retry", *arguments).returncode == 64, arguments
@@ -269,7 +270,7 @@ def test_a_secret_is_replaced_without_a_restart(receivers, sender):
     eventually(lambda: site.operator.database(sql) == [("webhooks.secretFile", "server")] * 2, "the lines")
 
 
-def test_a_new_endpoint_begins_with_the_present(receivers, sender):
+def test_a_new_endpoint_gets_only_new_events(receivers, sender):
     first, second = receivers(), receivers()
     site = sender(first)
     site.sign_in()
@@ -291,7 +292,7 @@ def test_a_new_endpoint_begins_with_the_present(receivers, sender):
     assert len(first.arrivals) == 3
 
 
-def test_a_stop_cuts_off_what_hangs_and_counts_it_for_nothing(receivers, sender):
+def test_a_stop_ends_hanging_deliveries_without_counting_them(receivers, sender):
     receiver = receivers(lambda arrival: None)
     site = sender(receiver, server_drainTimeout=1)
     site.sign_in()
@@ -328,7 +329,7 @@ def test_a_second_server_changes_nothing(receivers, sender):
 
 
 def test_tls_is_verified(receivers, sender, tmp_path):
-    """The server believes the authority of the test alone, by OpenSSL's own variable."""
+    """The server trusts only the test's authority, by OpenSSL's own variable."""
     authority, names = Authority(), ("localhost", "127.0.0.1")
     authority.write_root(tmp_path / "ca.pem")
     authority.issue(*names).write(tmp_path, "good")

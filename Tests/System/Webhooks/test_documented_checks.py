@@ -1,4 +1,4 @@
-"""The example and the check of docs/apps/events.md are run as they stand there."""
+"""The example and the check of docs/apps/events.md are run as written."""
 
 import base64
 import contextlib

@@ -13,7 +13,7 @@ from web import call
 
 
 class TwoEndpoints:
-    """Bramley with two applications: the second wants to know of deletions and nothing else."""
+    """Bramley with two applications: the second gets only deletions."""
 
     def __init__(self, make_site, folder):
         self.refuses = set()
@@ -60,7 +60,7 @@ def test_each_endpoint_has_its_secret_and_its_filter(place):
                 Webhook(other).verify(arrival.body, arrival.headers)
 
 
-def test_a_backend_looks_after_the_queue(place):
+def test_a_backend_manages_the_queue(place):
     reading, writing = place.operator.key("webhooks:read"), place.operator.key("webhooks:write")
     code, listed = place.call("GET", "", reading)
     assert code == 200 and [item["url"] for item in listed["items"]] == place.urls

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Accounts
 
-/// An Apple that revokes, or does as it is told.
+/// An Apple that revokes, or gives the set answers.
 private final class RevokingApple: IdentityProvider {
     struct State {
         var answer: TokenFailure?
@@ -82,10 +82,10 @@ private final class RevokingApple: IdentityProvider {
         #expect(asked.count == 1)
     }
 
-    @Test func revocationThatASignInTookAwayIsNotSent() async {
+    @Test func revocationCancelledByASignInIsNotSent() async {
         queue(1)
         queue(2)
-        // While Apple is asked of the first, a sign-in takes out the second.
+        // While Apple is asked about the first, a sign-in removes the second.
         let database = database
         apple.state.withLock { $0.meanwhile = { _ in database.execute("DELETE FROM revocation WHERE id = 2") } }
         await revocations.round()
@@ -123,7 +123,7 @@ private final class RevokingApple: IdentityProvider {
             log.lines.filter { $0.hasPrefix("warning token revocation at Apple failed") }.count == moments.count - 1)
     }
 
-    @Test func ourOwnMistakeIsAnErrorAndTriedOn() async {
+    @Test func refusedClientIsLoggedAsErrorAndRetried() async {
         queue(1)
         apple.state.withLock { $0.answer = .clientRefused("invalid_client") }
         await revocations.round()
@@ -137,7 +137,7 @@ private final class RevokingApple: IdentityProvider {
         #expect(database.revocation(1)?.failure == "done")
     }
 
-    @Test("A token no key opens waits like any other, said once, for seven days; another server's key may be missing")
+    @Test("A token that no key opens is retried for seven days and logged once, since its key may be restored")
     func unreadable() async {
         queue(1, context: Array("another person's".utf8))
         queue(2)
@@ -161,7 +161,7 @@ private final class RevokingApple: IdentityProvider {
         #expect(!log.lines.joined().contains("t0ken"))
     }
 
-    @Test func aTokenWhoseKeyComesBackIsRevoked() async {
+    @Test func tokenIsRevokedOnceItsKeyIsRestored() async {
         queue(1)
         let without = AppleRevocations(
             database: database.store, provider: apple, keyring: SealingKeyring(current: .generate()),
@@ -202,7 +202,7 @@ private final class RevokingApple: IdentityProvider {
         #expect(!database.isLeased)
     }
 
-    @Test func aRoundEndsWhenItIsTold() async {
+    @Test func roundEndsWhenStopped() async {
         for id in 1...3 as ClosedRange<Int64> { queue(id) }
         let apple = apple
         await revocations.round(while: { apple.state.withLock { $0.asked.count < 2 } })
@@ -210,7 +210,7 @@ private final class RevokingApple: IdentityProvider {
         #expect(!database.isLeased)
     }
 
-    @Test func aStoreThatDoesNotAnswerIsOneLine() async {
+    @Test func unavailableStoreIsLoggedOnce() async {
         database.faults.fail()
         // Once a second, for a quarter of a minute.
         for _ in 0..<15 {

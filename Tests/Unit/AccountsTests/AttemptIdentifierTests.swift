@@ -10,7 +10,7 @@ import Testing
         SealedAttempt.identifier(of: SHA256.hash(utf8: state), issuedAt: Timestamp(milliseconds: milliseconds)).bytes
     }
 
-    @Test("the order is that of their times, whatever the states are")
+    @Test("identifiers sort by time, whatever the states are")
     func order() {
         let times: [Int64] = [0, 1, 255, 256, 1_700_000_000_000, 1_700_000_000_001, 1 << 47]
         let identifiers = times.enumerated().map { identifier("state \($0.offset)", at: $0.element) }
@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    @Test("six bytes of time, and the last 26 of the digest: of one moment every state has its own")
+    @Test("six bytes of time and the last 26 of the digest, so that states of one moment differ")
     func parts() {
         let time: Int64 = 0x0102_0304_0506
         for number in 0..<64 {
@@ -33,7 +33,7 @@ import Testing
     }
 
     @Test(
-        "a time that 48 bits do not hold is the greatest or least that they do",
+        "a time beyond 48 bits is clamped",
         arguments: [-1, .min, 1 << 48, .max])
     func outOfRange(time: Int64) {
         #expect(Array(identifier("a", at: time).prefix(6)) == [UInt8](repeating: time < 0 ? 0 : 0xFF, count: 6))

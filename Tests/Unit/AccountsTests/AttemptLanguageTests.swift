@@ -13,14 +13,14 @@ import Testing
         return bench.signIn.begin(binding: bench.browser, returnTo: target, replacing: nil, language: language)
     }
 
-    @Test("comes back with the state, and signing in is as before", arguments: [nil, "ja", "zh-Hans"])
+    @Test("the language is sealed in the state and does not affect the sign-in", arguments: [nil, "ja", "zh-Hans"])
     func comesBack(language: String?) async {
         let form = bench.form(begin(language))
         #expect(bench.receive(form).language == language)
         #expect(await bench.post(form).name == "signedIn")
     }
 
-    @Test("only the browser that began an attempt chooses its language")
+    @Test("another browser cannot choose an attempt's language")
     func isSealed() {
         let state = begin("ja").state
         let last = state.last == "A" ? "B" : "A"
@@ -33,7 +33,7 @@ import Testing
         #expect(other.receive(bench.form(begin("ja"))).language == nil)
     }
 
-    @Test("the longest return target and language still make a state that opens")
+    @Test("a state with the longest return target and language opens")
     func fits() async {
         let longest = "/" + String(repeating: "a", count: 1_999)
         let form = bench.form(begin(String(repeating: "a", count: 35), returnTo: longest))

@@ -31,7 +31,7 @@ import Testing
         #expect(hours.allSatisfy { (750...1_250).contains($0) }, "\(hours)")
     }
 
-    @Test("randomness alone decides within the bounds")
+    @Test("only randomness decides within the bounds")
     func ends() {
         #expect(seconds(CheckSchedule(random: FixedRandom(byte: 0)).afterSignIn(at: now)) == 86_400)
         #expect(CheckSchedule(random: FixedRandom(byte: 0)).unplanned(at: now) == now)
@@ -41,7 +41,7 @@ import Testing
 @Suite struct CheckPaceTests {
     private let start = Timestamp(seconds: 1_800_000_000)
 
-    @Test("over any stretch no more than the rate and one helping, at every rate", arguments: [1, 3, 20, 1_000])
+    @Test("no interval allows more checks than the rate plus one burst, at any rate", arguments: [1, 3, 20, 1_000])
     func rate(rate: Int) {
         var pace = CheckPace(rate: rate)
         var begun = 0
@@ -55,7 +55,7 @@ import Testing
         #expect(begun >= rate * 149)
     }
 
-    @Test("a clock set to either side earns one helping, and the pace goes on")
+    @Test("a changed clock allows one burst, then the rate again")
     func clockJumps() {
         for jump: Int64 in [-86_400_000, 86_400_000] {
             var pace = CheckPace(rate: 20)
@@ -78,7 +78,7 @@ import Testing
 @Suite struct CheckBackOffTests {
     private let start = Timestamp(seconds: 1_800_000_000)
 
-    @Test("pauses double to a quarter of an hour; after each, one check alone; an answer ends it")
+    @Test("pauses double to a quarter of an hour, each followed by a single check, until an answer arrives")
     func grows() {
         var backOff = CheckPace(rate: 20)
         var now = start
@@ -97,7 +97,7 @@ import Testing
         #expect(backOff.room(capacity: 16, inFlight: 0, at: now) == 16)
     }
 
-    @Test("those in flight together fail as one, and an answer to one of them ends nothing")
+    @Test("concurrent failures count once, and a concurrent answer does not end the pause")
     func together() {
         var backOff = CheckPace(rate: 20)
         for _ in 0..<16 { backOff.failed(spell: 0, isThrottled: false, retryAfter: nil, at: start) }
@@ -107,7 +107,7 @@ import Testing
         #expect(backOff.room(capacity: 16, inFlight: 0, at: start.adding(seconds: 1)) == 1)
     }
 
-    @Test("429 waits a minute at least, Retry-After is honoured up to an hour")
+    @Test("after 429 the pause is at least a minute, and Retry-After is honoured up to an hour")
     func throttled() {
         for (retryAfter, wait): (Int64?, Int64) in [(nil, 60), (10_000, 60), (300_000, 300), (999_000_000, 3_600)] {
             var backOff = CheckPace(rate: 20)
@@ -126,7 +126,7 @@ import Testing
 }
 
 @Suite struct CheckBrakeTests {
-    @Test("attempts of a refused client grow from a quarter of an hour to six hours")
+    @Test("pauses of a refused client grow from a quarter of an hour to six hours")
     func pause() {
         let now = Timestamp(seconds: 1_800_000_000)
         let seconds = (0...7).map {

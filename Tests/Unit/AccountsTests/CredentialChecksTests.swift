@@ -9,7 +9,7 @@ import Testing
 
 @testable import Accounts
 
-/// An Apple that knows every token, or does as it is told.
+/// An Apple that knows every token, or gives the set answers.
 private final class CheckingApple: IdentityProvider {
     struct State {
         var answers: [String: TokenFailure] = [:]
@@ -85,7 +85,7 @@ private final class CheckingApple: IdentityProvider {
         database.number("SELECT count(*) FROM apple_credential WHERE next_check_at <= \(clock.now().milliseconds)")
     }
 
-    @Test("each answer of Apple's, and what is taken down for it")
+    @Test("each of Apple's answers is recorded")
     func answers() async {
         let table: [(String, TokenFailure?, alive: Int, dead: Int)] = [
             ("alive", nil, 1, 0), ("dead", .dead("invalid_grant"), 0, 1),
@@ -129,7 +129,7 @@ private final class CheckingApple: IdentityProvider {
         #expect(database.number("SELECT count(*) FROM credential_pause") == 1)
     }
 
-    @Test("while Apple does not answer one check at a time is tried, and all go on once one is answered")
+    @Test("while Apple does not answer, one check at a time is tried, and all resume after an answer")
     func backOff() async {
         for person in 1...20 { add("p\(person)") }
         for person in 1...20 { answer("p\(person)", .unavailable("status 503", mayHaveActed: false)) }
@@ -148,7 +148,7 @@ private final class CheckingApple: IdentityProvider {
         #expect(log.lines.filter { $0.contains("credential check failed") }.count == 1)
     }
 
-    @Test("a mistake that hits everybody is one line an hour, with how many it hit")
+    @Test("an error that affects everyone is logged once an hour, with a count")
     func complaints() async {
         for hour in 0..<2 {
             for person in 1...10 {
@@ -166,7 +166,7 @@ private final class CheckingApple: IdentityProvider {
         #expect(lines[1].contains("count=10"))
     }
 
-    @Test func aTokenNobodyCanOpenIsNotSent() async {
+    @Test func tokenThatNoKeyOpensIsNotSent() async {
         add("ann", context: Array("another person's".utf8))
         await round()
         #expect(asked.isEmpty)
@@ -174,7 +174,7 @@ private final class CheckingApple: IdentityProvider {
         #expect(log.lines.contains { $0.hasPrefix("error credential check failed") })
     }
 
-    @Test("the pace holds, whatever is due")
+    @Test("the rate is kept however much is due")
     func pace() async {
         for person in 1...200 { add("p\(person)") }
         var begun = 0
@@ -186,7 +186,7 @@ private final class CheckingApple: IdentityProvider {
         #expect(begun == 160)
     }
 
-    @Test("never more in flight than allowed, and the work ends when the process does, with answers taken down")
+    @Test("checks in flight are limited, and their answers are recorded when the process stops")
     func concurrency() async {
         for person in 1...12 { add("p\(person)") }
         apple.gate.shut()
@@ -227,7 +227,7 @@ private final class CheckingApple: IdentityProvider {
         #expect(log.lines.isEmpty)
     }
 
-    @Test("the brake and pauses are said once each, also by a process that begins with them; their ends too")
+    @Test("the brake, pauses and their ends are logged once each, also by a new process")
     func announces() async {
         let now = clock.now().milliseconds
         func see(_ change: String) async {
@@ -255,7 +255,7 @@ private final class CheckingApple: IdentityProvider {
         #expect(log.lines[4].hasPrefix("info daily checks resumed"))
     }
 
-    @Test func aStoreThatDoesNotAnswerIsOneLineAndARest() async {
+    @Test func unavailableStoreIsLoggedOnceAndPausesChecks() async {
         add("ann")
         database.faults.fail()
         await round()

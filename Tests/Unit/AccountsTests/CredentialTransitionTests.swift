@@ -16,7 +16,7 @@ import Testing
     /// When the state became what it is: after the last sign-in.
     private static let changed = lastSignIn.adding(seconds: 60)
 
-    /// Every event, with each condition it is told apart by, and what each column becomes. A tie counts as an end.
+    /// Every event, with each condition it is distinguished by, and what each column becomes. A tie counts as an end.
     private static let events: [(name: String, samples: [CredentialEvent], after: [Column])] = [
         (
             "sign-in", [.signIn(issuedAt: later), .signIn(issuedAt: changed.adding(milliseconds: -999))],
@@ -98,13 +98,13 @@ import Testing
         }
     }
 
-    /// The statuses a column stands for.
+    /// The statuses of a column.
     private static func beginnings(_ state: Column) -> [CredentialStatus?] {
         guard let state else { return [nil] }
         return (causes[state] ?? []).map { CredentialStatus(state: state, changedAt: changed, cause: $0) }
     }
 
-    @Test("the drawing in docs/ has every change of the table and no other")
+    @Test("the diagram in docs/ has exactly the changes of the table")
     func drawing() throws {
         var expected: Set<String> = []
         for (name, _, after) in Self.events {
@@ -125,7 +125,7 @@ import Testing
         #expect(expected.subtracting(drawn).sorted() == [])
     }
 
-    @Test("every cause of the code is one of the document's events, and the API's description names it")
+    @Test("every cause is an event of the document and is in the API's description")
     func causes() throws {
         let causes = Self.causes.values.flatMap { $0 }
         #expect(Set(causes) == Set(CredentialCause.allCases))
@@ -145,7 +145,7 @@ import Testing
             ])
     }
 
-    @Test("a change of state takes time and cause of its event; an event that changes nothing leaves both")
+    @Test("a change of state has its event's time and cause; other events leave both unchanged")
     func timesAndCauses() {
         for state in [nil] + CredentialState.allCases.map({ Optional($0) }) {
             for before in Self.beginnings(state) {
@@ -174,7 +174,7 @@ import Testing
         }
     }
 
-    @Test("of two ends of one kind the earlier is the change, whichever comes first; an unknown time gives way")
+    @Test("of two ends of one kind the earlier counts, in either order; an unknown time yields")
     func earlierEnd() {
         let (first, second) = (Self.lastSignIn.adding(seconds: 10), Self.lastSignIn.adding(seconds: 20))
         let kinds: [(CredentialState, CredentialCause, (Timestamp) -> CredentialEvent)] = [

@@ -73,7 +73,7 @@ import Testing
 
     /// Regression: during a hand-over two processes may be given one post. The browser shows the later answer, an error,
     /// though it is signed in.
-    @Test("a duplicate in another process that comes second to Apple answers with the same session")
+    @Test("a duplicate that another process sends later answers with the same session")
     func secondProcessComesSecond() async throws {
         let first = SignInBench()
         let second = SignInBench(after: first, keyring: nil, apple: FakeApple(clock: first.clock))
@@ -93,7 +93,7 @@ import Testing
 
     /// Regression: the second of two servers looked at its clock, then found the session that the first had just made, and
     /// sent the browser on without its cookie.
-    @Test("a duplicate in another process whose clock is a moment behind gets the same session")
+    @Test("a duplicate in a process whose clock is slightly behind gets the same session")
     func secondProcessIsBehind() async throws {
         let first = SignInBench()
         let second = SignInBench(after: first, keyring: nil)
@@ -117,7 +117,7 @@ import Testing
         #expect(await bench.post(bench.form(attempt, code: "code-4")).name == "alreadySignedIn")
     }
 
-    @Test("an answer is forgotten when its time is over, also when no other post comes")
+    @Test("an answer is forgotten after its time, even without another post")
     func forgetsWithoutAnotherPost() async {
         let clock = ManualClock()
         let answers = CallbackAnswers<SignInOutcome>(clock: clock) { $0.isKept }
@@ -163,7 +163,7 @@ import Testing
         }
     }
 
-    @Test("a clock set back forgets answers from its future")
+    @Test("a clock set back forgets answers with later times")
     func forgetsFuture() async {
         let bench = SignInBench()
         let body = bench.form(bench.begin())

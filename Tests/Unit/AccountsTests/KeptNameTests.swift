@@ -29,7 +29,7 @@ import Testing
         try await bench.store.user(try #require(outcome.session).user)?.name
     }
 
-    @Test("a kept name outlives a failed exchange")
+    @Test("a kept name survives a failed exchange")
     func survivesTwoFailures() async throws {
         bench.apple.set { $0.verifyFailure = Failure(.keysUnavailable, "down") }
         let kept = try #require(try await kept(bench.form(bench.begin(), user: "Ann Lee")))
@@ -44,7 +44,7 @@ import Testing
         #expect(try await name(of: outcome) == PersonName(given: "Ann", family: "Lee"))
     }
 
-    @Test("another person in the same browser does not get it, nor does it replace what Apple sends")
+    @Test("a kept name is used only for its person, and never replaces Apple's")
     func isOnePersons() async throws {
         bench.apple.set { $0.verifyFailure = Failure(.clock, "iat") }
         let kept = try #require(try await kept(bench.form(bench.begin(), user: "Ann Lee")))
@@ -65,7 +65,7 @@ import Testing
         #expect(try await name(of: outcome).map(\.isEmpty) == !isKept)
     }
 
-    @Test("changed, foreign or senseless values are no name and no obstacle")
+    @Test("altered, foreign and malformed values are ignored")
     func isAuthentic() async throws {
         let foreign = SignInBench()
         for each in [bench, foreign] { each.apple.set { $0.verifyFailure = Failure(.clock, "iat") } }
@@ -81,7 +81,7 @@ import Testing
         }
     }
 
-    @Test("a callback that came too late gives it back when Apple's token vouches for it")
+    @Test("a late callback keeps the name if Apple's token is valid")
     func staleIsVouchedForByApple() async throws {
         let body = bench.form(bench.begin(), user: "Ann Lee")
         let forged = bench.form(bench.begin(), nonce: "of another attempt", user: "Eve Eve")
@@ -92,7 +92,7 @@ import Testing
         #expect(try await name(of: outcome) == PersonName(given: "Ann", family: "Lee"))
     }
 
-    @Test("nothing is kept where nobody vouches for it, or nothing would be lost")
+    @Test("no name is kept without proof of its origin, or when it is stored already")
     func isNotPlanted() async throws {
         bench.apple.set { $0.verifyFailure = Failure(.keysUnavailable, "down") }
         let other = BindingCookie.value(.make(random: SystemRandom()))
@@ -115,7 +115,7 @@ import Testing
         #expect(try await bench.store.events(after: nil, limit: 1).isEmpty)
     }
 
-    @Test("a name too long for a cookie is left, and the sign-in goes on")
+    @Test("a name too long for a cookie is omitted, and the sign-in continues")
     func isBounded() async throws {
         bench.apple.set { $0.verifyFailure = Failure(.clock, "iat") }
         let fits = bench.form(bench.begin(), user: String(repeating: "a", count: 2_000) + " b")

@@ -91,7 +91,7 @@ import Testing
     }
 
     @Test(
-        "a refused link gives the same refusal when it is asked again",
+        "a refused link repeats its refusal",
         arguments: [
             ReasonCode.identityLinkedElsewhere, .accountAlreadyLinked, .userPending, .userDisabled, .revoked,
         ])
@@ -99,7 +99,7 @@ import Testing
         #expect(Failure(ofLink: code.rawValue) == Failure(code))
     }
 
-    @Test("what nobody knows is an end")
+    @Test("an unknown stored failure is a valid end")
     func answersEnds() {
         for reason in [nil, "link_ended", "team_changed", "unreadable", "conversion_refused", ""] {
             #expect(Failure(ofLink: reason) == Failure(.linkEnded))
@@ -175,7 +175,7 @@ import Testing
                 == test.expected)
     }
 
-    @Test("the table has every state of a person and of their consent")
+    @Test("the table covers every state of a person and of their consent")
     func tableIsWhole() {
         #expect(Set(Self.completed.map(\.user.state)) == Set(User.State.allCases))
         #expect(Set(Self.completed.map(\.user.credential.state)) == Set(CredentialState.allCases))

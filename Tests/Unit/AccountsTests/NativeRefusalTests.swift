@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(
-        "an identical request is refused as the first one was, after a restart too, and nothing is used up",
+        "an identical request is refused like the first, also after a restart, without using anything up",
         arguments: ["pending", "disabled", "closed"])
     func refusedAlike(refusal: String) async throws {
         let bench = try await bench(refusal)
@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test(
-        "another request with the nonce of a refused one learns nothing of it",
+        "another request with the nonce of a refused one learns nothing about it",
         arguments: ["pending", "disabled", "closed"])
     func otherContent(refusal: String) async throws {
         let bench = try await bench(refusal)
@@ -59,7 +59,7 @@ import Testing
         #expect(await bench.native(request(nonce, code: "code-1")).name == refusal)
     }
 
-    @Test("a refused request stays refused; a fresh one lets in whoever has been approved since")
+    @Test("a refused request stays refused; a new one succeeds once the person is approved")
     func letInSince() async throws {
         let bench = SignInBench(policy: .approval)
         let asked = request(bench.signIn.beginNative().nonce, code: "code-1")

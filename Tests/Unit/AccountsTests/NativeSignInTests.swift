@@ -7,7 +7,7 @@ import Testing
 
 @testable import Accounts
 
-/// Signing in from apps: the domain's rules over the real database and an Apple that does as told.
+/// Signing in from apps: the domain's rules over the real database and an Apple with set answers.
 @Suite struct NativeSignInTests {
     private let bench = SignInBench()
 
@@ -34,7 +34,7 @@ import Testing
         #expect(try await bench.store.signedIn(token: token.hash, at: bench.clock.now()) == signedIn)
     }
 
-    @Test("no two challenges are alike, and none opens for a server with another key")
+    @Test("challenges differ, and do not open under another key")
     func challengesDiffer() async {
         let nonces = (0..<100).map { _ in bench.signIn.beginNative().nonce }
         #expect(Set(nonces).count == 100)
@@ -42,7 +42,7 @@ import Testing
         #expect(await SignInBench().native(request(nonces[0])).name == "invalid_state")
     }
 
-    @Test("an identical request renews the same session with the same token, and asks Apple nothing")
+    @Test("an identical request gets the same session and token without asking Apple")
     func renews() async throws {
         let asked = request(bench.signIn.beginNative().nonce, given: "Ann")
         let first = try #require(await bench.native(asked).signedIn)
@@ -72,7 +72,7 @@ import Testing
         #expect(await lost.native(asked).name == "invalid_state")
     }
 
-    @Test("two processes at once: the second does not send the code, waits, and renews what the first has made")
+    @Test("of two concurrent processes the second waits, does not send the code, and gets the first's session")
     func twoProcesses() async throws {
         let other = bench.restarted()
         let asked = request(bench.signIn.beginNative().nonce)
@@ -101,7 +101,7 @@ import Testing
         #expect(try await bench.store.signedIn(token: token.hash, at: bench.clock.now()) != nil)
     }
 
-    @Test("a renewal needs a live session: one that ended is not brought back")
+    @Test("a session that ended is not renewed")
     func endedSession() async throws {
         let asked = request(bench.signIn.beginNative().nonce)
         let first = try #require(await bench.native(asked).signedIn)
@@ -110,7 +110,7 @@ import Testing
         #expect(bench.apple.exchangedCodes == ["code-1"])
     }
 
-    @Test("nonces that are not ours, altered, too old or from the future reach nobody")
+    @Test("foreign, altered, old and future nonces are refused")
     func refusesNonces() async throws {
         let nonce = bench.signIn.beginNative().nonce
         for index in stride(from: 0, to: nonce.utf8.count, by: 7) {
@@ -138,7 +138,7 @@ import Testing
         #expect(await bench.post(bench.form(attempt)).name == "invalid_state")
     }
 
-    @Test("a store that fails makes a clear failure; before the exchange the code is not sent")
+    @Test("a failing store is reported, and before the exchange the code is not sent")
     func storeFailures() async throws {
         let asked = request(bench.signIn.beginNative().nonce)
         bench.database.faults.failWrites()

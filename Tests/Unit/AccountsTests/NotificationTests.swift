@@ -9,8 +9,8 @@ import Testing
 @Suite struct NotificationTests {
     private static let time = Timestamp(seconds: 1_800_000_000)
 
-    @Test("made-up key IDs do not fill the log: one line a minute, with their number")
-    func tellsOfUnverifiedOnes() async {
+    @Test("made-up key IDs are logged once a minute, with a count")
+    func unverifiedAreLoggedOnceAMinute() async {
         let bench = SignInBench()
         let log = LogRecorder()
         let notifications = Notifications(
@@ -28,8 +28,8 @@ import Testing
         }
     }
 
-    @Test("the operator is told of another app's at once, then once a minute with their number")
-    func tellsOfOtherAudiences() async throws {
+    @Test("notifications for another app are logged at once, then once a minute with a count")
+    func otherAppsAreLogged() async throws {
         let bench = SignInBench()
         let log = LogRecorder()
         let notifications = Notifications(
@@ -80,7 +80,7 @@ import Testing
     static let bob = PersonName(given: "Bob", family: "Ray")
 
     @Test(
-        "a name fills only an empty place and never mixes two people's halves",
+        "a name fills only an empty field and never mixes two names",
         arguments: [
             (PersonName(), ann, ann), (PersonName(given: "Ann"), ann, ann), (PersonName(family: "Lee"), ann, ann),
             (PersonName(given: "Ann"), bob, PersonName(given: "Ann")),
@@ -93,7 +93,7 @@ import Testing
         #expect(name == result)
     }
 
-    @Test("a token without an address keeps the known one; another address forgets whether the relay forwards")
+    @Test("a token without an address keeps the known one; another address resets the forwarding state")
     func absorbsEmail() {
         let claims = IdentityClaims(
             issuer: "i", clientID: ClientID("c"), subject: AppleSubject("s"), issuedAt: Timestamp(seconds: 1))
@@ -108,5 +108,26 @@ import Testing
         moved.email = EmailAddress(address: "b@x", isVerified: true, isPrivate: true)
         #expect(user.absorb(moved, firstConsent: nil, reports: &reports) == ["email", "emailForwarding"])
         #expect(user.emailForwarding == nil)
+    }
+
+    @Test("two accounts that join have the organization of the newer token", arguments: [nil, "college"], [1, 3])
+    func joinsOrganizations(second: String?, seconds: Int64) {
+        func user(_ organization: String?) -> User {
+            User(
+                id: UserID(unchecked: "usr_1"), state: .active, organizationID: organization,
+                appleSubject: AppleSubject("s"), createdAt: Timestamp(seconds: 1))
+        }
+        var joined = user("school")
+        var reports = LastReports(token: Timestamp(seconds: 2))
+        joined.absorb(user(second), reports: &reports, LastReports(token: Timestamp(seconds: seconds)))
+        #expect(joined.organizationID == (seconds == 3 ? second : "school"))
+    }
+
+    @Test("only Apple says who is in an organization")
+    func storedGroupsOfAnOrganizationCountForNothing() {
+        let user = User(
+            id: UserID(unchecked: "usr_1"), state: .active, groups: ["staff", "org:school"], organizationID: "college",
+            appleSubject: AppleSubject("s"), createdAt: Timestamp(seconds: 1))
+        #expect(user.memberships == ["staff", "org:college"])
     }
 }

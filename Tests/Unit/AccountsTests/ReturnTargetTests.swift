@@ -45,7 +45,7 @@ import Testing
         #expect(Self.targets.validate(returnTo)?.location == location)
     }
 
-    @Test("nothing asked means the default", arguments: [nil, ""] as [String?])
+    @Test("an absent target means the default", arguments: [nil, ""] as [String?])
     func defaults(returnTo: String?) {
         #expect(Self.targets.validate(returnTo)?.location == "/auth/account")
     }
@@ -81,7 +81,7 @@ import Testing
             "https://app.example.com:٤٤٣/", "https://admin.example.com/", "https://admin.example.com:08443:1/",
             "http://app.example.com/", "http://id.example.com/", "https://localhost:3000/", "http://localhost/",
             "https://bad.example/", "https://path.example/", "https:// app.example.com/",
-            // Letters of other scripts are no host of ours; full-width signs are no separators.
+            // Hosts have no letters of other scripts; full-width signs are not separators.
             "https://аpp.example.com/", "https://app。example.com/", "https://app.example.com／evil",
             "https://ｉd.example.com/", "／／evil.example", "https：//evil.example",
             "https://[2001:db8::1]/", "https://[2001:db8::2]:444/", "https://[2001:db8::1:444/", "https://[::1]x:444/",
@@ -92,14 +92,14 @@ import Testing
         #expect(Self.targets.validate(returnTo) == nil)
     }
 
-    @Test("length is bounded at the limit and one past it")
+    @Test("length is accepted at the limit and refused one past it")
     func boundsLength() {
         let longest = "/" + String(repeating: "a", count: ReturnTargets.maximumLength - 1)
         #expect(Self.targets.validate(longest)?.location == longest)
         #expect(Self.targets.validate(longest + "a") == nil)
     }
 
-    @Test("length is bounded as it is sealed, where one byte beyond ASCII takes three")
+    @Test("length is counted after escaping, which triples non-ASCII bytes")
     func boundsLengthOnceEscaped() {
         let longest = "/" + String(repeating: "é", count: 333) + "a"
         #expect(Self.targets.validate(longest)?.location.utf8.count == 2_000)

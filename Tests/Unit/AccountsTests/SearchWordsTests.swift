@@ -19,19 +19,19 @@ import Testing
     }
 
     @Test(
-        "a part from within a word finds nobody, and neither does a word that is not there",
+        "neither the middle of a word nor an absent word matches",
         arguments: ["rgen", "jurgen smith", "jurgenx", "!", "%", "_"])
     func findsNot(text: String) throws {
         #expect(
             !SearchWords.finds(try #require(SearchWords.query(text)), in: PersonName(given: "Jürgen", family: "Dürr")))
     }
 
-    @Test func emptySearchNamesEverybody() {
+    @Test func emptySearchMatchesEveryone() {
         #expect(SearchWords.query("") == nil)
         #expect(SearchWords.query(" \t") == nil)
     }
 
-    @Test func shorterOfTwoWordsSaysNothingMore() {
+    @Test func prefixOfAnotherWordIsDropped() {
         #expect(SearchWords.query("ann an Anna") == ["anna"])
     }
 

@@ -188,7 +188,7 @@ private final class FakeSessions: Sendable {
         #expect(sessions.readCount == 1)
     }
 
-    @Test("the cache is bounded, and keeps what is used over what is not")
+    @Test("the cache is bounded and prefers used entries")
     func isBounded() throws {
         let sessions = FakeSessions()
         for number in 0..<50 { sessions.set(signedIn("\(number)", user: "usr_\(number % 5)")) }
@@ -205,7 +205,7 @@ private final class FakeSessions: Sendable {
     }
 
     @Test(
-        "without a look at other processes for a second, memory answers nothing",
+        "without a check of other processes for a second, memory answers nothing",
         arguments: [(1_000, 1), (1_001, 2), (-1_001, 2)])
     func bypassesWithoutTrust(milliseconds: Int64, reads: Int) throws {
         let sessions = FakeSessions()

@@ -34,14 +34,14 @@ import Testing
         }
     }
 
-    @Test("authorized while any is, else what changed last; in whatever order they come", arguments: table)
+    @Test("authorized while any identity is, otherwise the latest change, in any order", arguments: table)
     func ofPerson(list: [CredentialStatus]) {
         for order in Self.orders(list) {
             #expect(CredentialStatus.ofPerson(order[0], Array(order.dropFirst())) == list[0], "\(order)")
         }
     }
 
-    @Test("an identity that moved on counts no more beside the one that stands for it, and is all there is alone")
+    @Test("a moved identity is ignored beside its replacement, and counts when it is the only one")
     func moved() {
         func identity(_ status: CredentialStatus, hasMoved: Bool) -> AccountRecord.Identity {
             AccountRecord.Identity(

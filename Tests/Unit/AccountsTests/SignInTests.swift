@@ -10,14 +10,14 @@ import Testing
 @Suite struct SignInTests {
     private let bench = SignInBench()
 
-    @Test("state hides what it holds")
+    @Test("the state does not reveal its content")
     func stateIsSealed() {
         let attempt = bench.begin(returnTo: "/secret-place")
         let bytes = Base64URL.decode(attempt.state) ?? []
         #expect(!String(decoding: bytes, as: UTF8.self).contains("secret-place"))
     }
 
-    @Test("a stale state is told as stale whatever the cookie says")
+    @Test("a stale state is reported as stale whatever the cookie is")
     func ageComesBeforeBrowser() async {
         let attempt = bench.begin()
         bench.clock.advance(seconds: 601)
@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test("a session that was not stored is not confirmed")
-    func storageFailureIsNoSignIn() async throws {
+    func storageFailureIsNotASignIn() async throws {
         bench.database.faults.fail(at: "INSERT INTO session", with: .unavailable("full"))
         let outcome = await bench.post(bench.form(bench.begin()))
         #expect(outcome.failure == Failure(.storage, "unavailable: full"))

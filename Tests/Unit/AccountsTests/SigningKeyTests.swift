@@ -45,7 +45,7 @@ import Testing
     // MARK: Rotation
 
     @Test(
-        "At every moment of two rotations, whatever is unexpired verifies with the keys of now and of a full cache",
+        "During two rotations every unexpired token verifies with the current and the cached key set",
         arguments: [
             (SigningKeySchedule(period: 7_200, publishAhead: 1_200, retention: 1_500, hurriedAhead: 600), 7),
             (SigningKeySchedule(), 0),
@@ -116,7 +116,7 @@ import Testing
         #expect(first.knownSigner(at: clock.now())?.keyID == ids[0])
     }
 
-    @Test("The next key is made when it is due and not before, by one of four processes")
+    @Test("One of four processes creates the next key when it is due")
     func oneNextKey() async throws {
         let processes = (0..<4).map { _ in process() }
         try await processes[0].maintain()
@@ -154,7 +154,7 @@ import Testing
         #expect(try await process.signer(at: clock.now()).keyID == next.keyID)
     }
 
-    @Test("A server that was off for two months signs with what verifiers know, and publishes the next one ahead")
+    @Test("After two months off, a server signs with a known key and publishes the next one")
     func longAbsence() async throws {
         let before = process()
         try await before.maintain()
@@ -169,7 +169,7 @@ import Testing
     }
 
     @Test(
-        "A clock that is set back far or forth leaves one that signs, published", arguments: [-400, -1, 400] as [Int64])
+        "After a large change of the clock a published key signs", arguments: [-400, -1, 400] as [Int64])
     func clockIsSet(days: Int64) async throws {
         let process = process()
         try await process.maintain()
@@ -188,7 +188,7 @@ import Testing
 
     // MARK: Several processes
 
-    @Test("A key revoked by another process is gone with the next look; without looks keys expire soon")
+    @Test("A key revoked by another process is dropped at the next refresh; without refreshes keys are soon distrusted")
     func followsOthers() async throws {
         let (here, there) = (process(), process())
         try await here.maintain()
@@ -217,7 +217,7 @@ import Testing
         _ = try await process.signer(at: clock.now())
     }
 
-    @Test("At the operator's word: published now, signing when every cache has it; asked twice, it is one key")
+    @Test("A requested rotation publishes one key at once, and signs with it when all caches have it")
     func hurried() async throws {
         let process = process()
         try await process.maintain()
@@ -235,7 +235,7 @@ import Testing
 
     // MARK: Sealing
 
-    @Test("A new sealing key opens what the old one sealed, seals it anew, and then does without the old one")
+    @Test("Keys are resealed under a new sealing key, which then suffices")
     func newSealingKey() async throws {
         let before = process()
         try await before.maintain()
@@ -247,7 +247,7 @@ import Testing
         let alone = process(keyring: SealingKeyring(current: new))
         try await alone.maintain()
         #expect(try await alone.signer(at: clock.now()).keyID == id)
-        // The process that has the old one alone goes on with what it holds.
+        // The process with only the old one continues with the keys it has.
         clock.advance(seconds: 2)
         #expect(try await before.signer(at: clock.now()).keyID == id)
         try await before.maintain()
@@ -266,7 +266,7 @@ import Testing
         #expect(try Self.keys(await after.document(at: clock.now())).keys.sorted() == [lost, signer.keyID].sorted())
     }
 
-    @Test("A private half put in another key's place does not sign")
+    @Test("A private half under another key's ID does not sign")
     func swappedHalves() async throws {
         let other = TestDatabase(limits: Self.limits, clock: clock)
         try await process().maintain()
@@ -280,7 +280,7 @@ import Testing
         #expect(signer.keyID != mixed.keyID)
     }
 
-    @Test func theDefaultsHoldTheRule() {
+    @Test func theDefaultsFollowTheRule() {
         let schedule = SigningKeySchedule()
         let cache = SigningKeySchedule.cacheLifetime
         #expect(schedule.publishAhead > 2 * cache && schedule.publishAhead >= 86_400)
@@ -312,12 +312,12 @@ import Testing
         #expect([elliptic.keyID, rsa.keyID] == set.keys.map(\.keyID))
         #expect(try set.keys[0].es256Key().verifyES256(signature: elliptic.key.sign(message), message: message))
         #expect(try set.keys[1].rs256Key().verifyRS256(signature: rsa.key.sign(message), message: message))
-        // A key of one algorithm is none of the other.
+        // A key belongs to one algorithm.
         #expect(throws: JOSEError.self) { try set.keys[1].es256Key() }
         #expect(throws: JOSEError.self) { try set.keys[0].rs256Key() }
     }
 
-    @Test("An RSA key rotates as the others do, and neither disturbs the other")
+    @Test("RSA and elliptic keys rotate independently")
     func rotatesApart() async throws {
         let keys = both()
         try await keys.maintain()
@@ -349,7 +349,7 @@ import Testing
         #expect(try await keys.publicKey(retired[0].keyID, at: clock.now()) != nil)
     }
 
-    @Test("rotate --revoke leaves one fresh key of each algorithm, and of no other")
+    @Test("rotate --revoke leaves one new key for each algorithm in use")
     func revokesBoth() async throws {
         let keys = both()
         try await keys.maintain()
@@ -363,7 +363,7 @@ import Testing
         #expect(try await store.signingKeys() == one)
     }
 
-    @Test("Keys that no audience asks for any more get no successor, stay published for their time, and go")
+    @Test("Keys of an unused algorithm get no successor and are dropped after their time")
     func runsOut() async throws {
         try await both().maintain()
         let rsa = try #require(try await store.signingKeys().first { $0.algorithm == .rs256 })

@@ -8,7 +8,7 @@ import Synchronization
 
 @testable import Accounts
 
-/// A plain Apple that does as it is told.
+/// A plain Apple with set answers.
 final class FakeApple: IdentityProvider {
     struct Behaviour {
         var verifyFailure: Failure?
@@ -89,13 +89,13 @@ final class FakeApple: IdentityProvider {
     }
 }
 
-/// Gives what it is told, over and over.
+/// Gives the same bytes again and again.
 struct FixedRandom: RandomSource {
     var byte: UInt8
     func bytes(_ count: Int) -> [UInt8] { [UInt8](repeating: byte, count: count) }
 }
 
-/// Everything a sign-in needs: the real database, and an Apple that does as it is told.
+/// Everything a sign-in needs: the real database, and an Apple with set answers.
 struct SignInBench {
     let clock: ManualClock
     let apple: FakeApple
@@ -126,7 +126,7 @@ struct SignInBench {
     }
 
     /// Another process over what the first one has stored.
-    /// - Parameter apple: what it is told, where that is not what the first is told.
+    /// - Parameter apple: its answers, if different from the first one's.
     init(after first: SignInBench, keyring: SealingKeyring?, apple: FakeApple? = nil) {
         (clock, database, key) = (first.clock, first.database, first.key)
         self.apple = apple ?? first.apple

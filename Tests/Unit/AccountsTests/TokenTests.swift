@@ -27,7 +27,7 @@ import Testing
         #expect(SessionToken(parsing: text) == nil)
     }
 
-    @Test("a binding is 256 random bits and only what we could have written is one")
+    @Test("a binding is 256 random bits, and nothing else parses")
     func parsesBindings() {
         let binding = BrowserBinding.make(random: SystemRandom())
         #expect(binding.cookieValue.utf8.count == 43)
@@ -90,7 +90,7 @@ import Testing
     }
 
     /// What indexes gain by it: a later one is never put between earlier ones.
-    @Test func identifiersOfMomentsAreInTheirOrder() {
+    @Test func identifiersSortByTime() {
         let random = RandomIdentifier(random: SystemRandom())
         let moments: [Int64] = [0, 1, 31, 32, 1023, 1024, 1_795_000_000_000, 1_795_000_000_001, (1 << 48) - 1]
         let identifiers = moments.map { random.make(at: Timestamp(milliseconds: $0), EventID.self) }

@@ -6,7 +6,7 @@ import Testing
 
 /// How a transfer asks Apple: every answer kept, none twice, patience where it helps, and an end where it does not.
 @Suite struct TransferRunTests {
-    /// People 1 to `count`, and an Apple that answers as told.
+    /// People 1 to `count`, and an Apple with set answers.
     final class Step: TransferStep {
         struct State {
             var kept: [Int64: String] = [:]
@@ -100,7 +100,7 @@ import Testing
         #expect(state.writes >= 3)
     }
 
-    @Test func busyAppleIsAskedAgainAfterThePauseItNames() async throws {
+    @Test func retryAfterIsHonoured() async throws {
         let step = Step(3) { person, attempt in
             guard person == 2 else { return .success("t") }
             return switch attempt {
@@ -168,7 +168,7 @@ import Testing
         #expect(oneGood.state.withLock { $0.kept.count } == Int(count))
     }
 
-    @Test func whereThereIsNobodyNothingIsRefused() async throws {
+    @Test func withoutPeopleNothingIsRefused() async throws {
         let step = Step(0) { _, _ in .failure(.personRefused("invalid_request")) }
         #expect(try await run(step).0 == .complete)
     }

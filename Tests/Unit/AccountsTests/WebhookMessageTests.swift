@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test(
-        "the body is the documented form, with what applies and nothing else",
+        "the body has the documented form, with only the members that apply",
         arguments: [
             (entry(.userCreated), #"{"id":"evt_00000000000000000000000001","user":"usr_00000000000000000000000001"}"#),
             (
@@ -83,7 +83,7 @@ import Testing
         #expect(try WebhookSecrets(parsing: form.replacing("%", with: Self.secret(32))).all.count == 1)
     }
 
-    @Test func everyLiveSecretSigns() throws {
+    @Test func everyActiveSecretSigns() throws {
         let (old, new) = (Self.secret(32, 1), Self.secret(32, 2))
         let both = try WebhookSecrets(parsing: " \(new)\r\n\r\n\(old)\t\n")
         let parts = both.signatures(id: "evt_1", timestamp: 5, body: [1, 2]).split(separator: " ").map(String.init)
@@ -94,7 +94,7 @@ import Testing
         #expect(parts.count == 2 && parts[0] != parts[1])
     }
 
-    @Test func aSecretPrintsNothingOfItself() throws {
+    @Test func secretIsNotPrinted() throws {
         let secrets = try WebhookSecrets(parsing: Self.secret(32))
         var text = "\(secrets)"
         dump(secrets, to: &text)

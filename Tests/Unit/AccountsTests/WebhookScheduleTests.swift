@@ -28,7 +28,7 @@ import Testing
         #expect(next(failures) == delay)
     }
 
-    @Test("a fifth at most is added, and never taken away", arguments: [1, 5, 9])
+    @Test("jitter adds at most a fifth", arguments: [1, 5, 9])
     func jitter(failures: Int) throws {
         let shortest = try #require(next(failures))
         let delays = stride(from: 0, through: 65_535, by: 4_369).compactMap { next(failures, fraction: UInt16($0)) }
@@ -59,12 +59,12 @@ import Testing
         #expect(next(failures, retryAfter: asked) == delay)
     }
 
-    @Test func noRetryAfterRevivesADeadLetter() {
+    @Test func retryAfterDoesNotReviveADeadLetter() {
         #expect(next(10, retryAfter: 60_000) == nil)
     }
 
     @Test(
-        "2xx alone is delivered; a redirect is a failure",
+        "only 2xx is delivered; a redirect is a failure",
         arguments: [
             (.status(200), .delivered), (.status(204), .delivered), (.status(299), .delivered),
             (.status(301), .failed("status 301", retryAfter: nil)),
@@ -110,8 +110,8 @@ import Testing
         #expect(lines.isIdle)
     }
 
-    @Test("a delivery that finished during a look is not started again")
-    func staleLook() {
+    @Test("a delivery that finished during a read is not started again")
+    func staleRead() {
         var lines = WebhookLines(capacity: 16)
         let (first, second) = (Self.delivery(Self.one, "ann", 1), Self.delivery(Self.one, "ann", 2))
         #expect(lines.start([first]) == [first])
@@ -120,12 +120,12 @@ import Testing
         #expect(lines.start([first]).isEmpty)
         #expect(lines.start([first, second]) == [second])
         lines.finish(second)
-        // The next look tells the truth: due again, it goes again.
+        // The next read is current: due again, it is sent again.
         #expect(lines.prepare(at: Self.one) == 16)
         #expect(lines.start([first]) == [first])
     }
 
-    @Test("a full endpoint takes nothing more and costs no other its room")
+    @Test("a full endpoint receives no more and does not limit others")
     func capacity() {
         var lines = WebhookLines(capacity: 2)
         let full = (0..<3).map { Self.delivery(Self.one, "u\($0)", Int64($0)) }

@@ -6,7 +6,7 @@ import Testing
 @testable import Accounts
 
 struct AppleConfigurationTests {
-    @Test func takesWhatApplesPortalGives() throws {
+    @Test func acceptsValuesOfApplesPortal() throws {
         let configuration = try Apple.configuration()
         #expect(configuration.clientIDs == [ClientID("com.example.web"), ClientID("com.example.app")])
         #expect(configuration.signingKeys.current.id == "KEY1234567")

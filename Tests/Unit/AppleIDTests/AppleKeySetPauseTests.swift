@@ -39,7 +39,7 @@ struct AppleKeySetPauseTests: KeySetTesting {
         _ = try await keys.key(for: first)
     }
 
-    /// Regression: whoever had waited for a fetch that hung was refused without another.
+    /// Regression: callers that had waited for a hanging fetch were refused without another.
     @Test func oneMoreFetchFollowsOneThatHung() async throws {
         let source = HangingSource(clock: clock, hanging: 1, then: try published(first))
         _ = try await keySet(source).key(for: first)
@@ -74,8 +74,8 @@ struct AppleKeySetPauseTests: KeySetTesting {
         }
     }
 
-    /// By the clock alone, or by the pauses alone: a clock that stands still makes no fetch more and keeps nobody.
-    @Test(.timeLimit(.minutes(10))) func aHundredWhoWaitCostOneFetchAPause() async throws {
+    /// By only the clock, or only the pauses: a clock that stops causes no more fetches and blocks nobody.
+    @Test(.timeLimit(.minutes(10))) func aHundredWaitersCauseOneFetchPerPause() async throws {
         let source = KeySource(failing: "down")
         let good = try published(first)
         let keys = keySet(
@@ -151,7 +151,7 @@ struct AppleKeySetPauseTests: KeySetTesting {
     }
 
     /// In the background, however late Apple can be reached; the pauses grow to a minute when nobody waits.
-    @Test func preparingGoesOnUntilAppleAnswers() async throws {
+    @Test func preparingContinuesUntilAppleAnswers() async throws {
         let source = KeySource(failing: "down")
         let good = try published(first)
         let pauses = Mutex<[Int64]>([])

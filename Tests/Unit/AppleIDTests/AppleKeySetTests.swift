@@ -113,7 +113,7 @@ struct AppleKeySetTests: KeySetTesting {
     }
 
     @Test(arguments: ["", "garbage", #"{"keys":[]}"#])
-    func aDamagedArchiveIsAsGoodAsNone(bytes: String) async throws {
+    func damagedArchiveIsIgnored(bytes: String) async throws {
         let source = KeySource(try published(first))
         let archive = MemoryArchive(StoredKeySet(document: Array(bytes.utf8), fetchedAt: clock.now()))
         _ = try await keySet(source, archive: archive).key(for: first)
@@ -168,7 +168,7 @@ struct AppleKeySetTests: KeySetTesting {
     }
 
     /// Whoever reads the log finds the cause before the sign-ins it failed.
-    @Test(.timeLimit(.minutes(10))) func aFailedFetchIsLoggedBeforeThoseWhoWaitAreTold() async throws {
+    @Test(.timeLimit(.minutes(10))) func failedFetchIsLoggedBeforeWaitersResume() async throws {
         let source = KeySource(failing: "down")
         source.closeGate()
         let witness = Witness()
@@ -185,7 +185,7 @@ struct AppleKeySetTests: KeySetTesting {
         #expect(witness.waiters == [2])
     }
 
-    @Test(.timeLimit(.minutes(10))) func aKeyAtHandIsNotHeldUpByAFetch() async throws {
+    @Test(.timeLimit(.minutes(10))) func heldKeyIsReturnedDuringAFetch() async throws {
         let source = KeySource(try published(first))
         let keys = keySet(source)
         _ = try await keys.key(for: first)

@@ -72,12 +72,12 @@ struct AppleNotificationTests {
         (json("1767323000123"), Timestamp(milliseconds: 1_767_323_000_123)),
         (json("1767323000.5"), Timestamp(milliseconds: 1_767_323_000_500)),
         (json("0"), Timestamp(milliseconds: 0)),
-        // Ahead of its own delivery: taken for the latest it can be.
+        // After its own delivery: reduced to the latest possible time.
         (json("1767326645"), TestClock.start.wholeSeconds.adding(seconds: 60)),
         (json("99999999999"), TestClock.start.wholeSeconds.adding(seconds: 60)),
         (json("9007199254740991"), TestClock.start.wholeSeconds.adding(seconds: 60)),
     ])
-    func tellsSecondsFromMilliseconds(value: JSONValue?, time: Timestamp) async throws {
+    func distinguishesSecondsFromMilliseconds(value: JSONValue?, time: Timestamp) async throws {
         let event = JSONValue.object(["type": "consent-revoked", "sub": "s", "event_time": value ?? .null])
         #expect(try await receive(Claims.notification(events: event)).eventTime == time)
     }
@@ -138,11 +138,11 @@ struct AppleNotificationTests {
     }
 
     @Test(
-        "A genuine notification for another app is told apart, by the keys at hand",
+        "A genuine notification for another app is recognised with the held keys",
         arguments: [
             ("com.example.primary", "com.example.primary"), (["com.example.primary"], "com.example.primary"),
         ] as [(JSONValue, String)])
-    func tellsAnotherApps(audience: JSONValue, name: String) async throws {
+    func recognisesAnotherApps(audience: JSONValue, name: String) async throws {
         await apple.provider.keys.prepare()
         let claims = Claims.notification().setting("aud", audience)
         #expect(try await otherApp(of: apple.signer.token(claims)) == name)
@@ -150,19 +150,19 @@ struct AppleNotificationTests {
     }
 
     @Test(
-        "A notification that anybody could have made is refused as ours is",
+        "A forged notification for another app is refused like one for ours",
         arguments: [
             ("aud", ["com.example.primary", "com.example.other"]), ("aud", .string(String(repeating: "a", count: 256))),
             ("aud", "com.example\u{1B}[31m"), ("aud", ""), ("aud", []), ("aud", [1]), ("events", nil), ("nonce", "n"),
             ("iss", "https://example.com"), ("exp", .integer(TestClock.start.seconds - 3600)),
         ] as [(String, JSONValue?)])
-    func tellsNoStrangers(name: String, value: JSONValue?) async throws {
+    func doesNotRecogniseForgeries(name: String, value: JSONValue?) async throws {
         await apple.provider.keys.prepare()
         let claims = Claims.notification().setting("aud", "com.example.primary").setting(name, value)
         #expect(try await refusal(of: claims) != nil)
     }
 
-    @Test func anotherKeysSignatureTellsNothingOfAnotherApp() async throws {
+    @Test func signatureOfAnotherKeyIsNotAnotherApps() async throws {
         await apple.provider.keys.prepare()
         let claims = Claims.notification().setting("aud", "com.example.primary")
         let forged = try apple.signer.sign(
@@ -176,8 +176,8 @@ struct AppleNotificationTests {
         #expect(apple.keyFetches == 1, "no key is fetched for what is refused anyway")
     }
 
-    /// What may be told costs so many signatures a second, whoever posts it, and no fetch but the hourly one.
-    @Test func tellingAnotherAppsIsBounded() async throws {
+    /// Recognition costs a limited number of signatures per second, and no fetch but the hourly one.
+    @Test func recognisingAnotherAppsIsBounded() async throws {
         await apple.provider.keys.prepare()
         let token = try apple.signer.token(Claims.notification().setting("aud", "com.example.primary"))
         func post(_ count: Int) async -> Int {
@@ -197,7 +197,7 @@ struct AppleNotificationTests {
         #expect(apple.keyFetches == 1)
     }
 
-    @Test func aNewKeysSignatureTellsOfAnotherAppAtTheHourlyRenewal() async throws {
+    @Test func newKeyRecognisesAnotherAppAfterTheHourlyRenewal() async throws {
         await apple.provider.keys.prepare()
         try apple.publish([IndependentSigner.firstKey, IndependentSigner.secondKey])
         let claims = Claims.notification().setting("aud", "com.example.primary")

@@ -14,7 +14,7 @@ struct DisplayNameTests {
         ("Ada\u{2028}Lovelace", "AdaLovelace"),
         ("نیم\u{200C}فاصله", "نیم\u{200C}فاصله"),
     ])
-    func keepsWhatIsAName(text: String, name: String) {
+    func keepsNames(text: String, name: String) {
         #expect(DisplayName.sanitize(text).map { Array($0.utf8) } == Array(name.utf8))
     }
 

@@ -27,7 +27,7 @@ struct EmailClaimTests {
         #expect(email == EmailAddress(address: "ada@example.com", isVerified: isTrue, isPrivate: isTrue))
     }
 
-    @Test func theDomainSaysNothingOfPrivacy() async throws {
+    @Test func theDomainDoesNotImplyPrivacy() async throws {
         let claims = Claims.identity().setting("email", "abc@privaterelay.appleid.com")
         #expect(try await email(claims)?.isPrivate == false)
     }
@@ -50,7 +50,7 @@ struct EmailClaimTests {
         String(repeating: "l", count: 65) + "@example.com",
         String(repeating: "l", count: 64) + "@" + String(repeating: "d", count: 186) + ".com",
     ])
-    func anAddressThatIsNotSafeIsNone(address: String) async throws {
+    func unsafeAddressIsIgnored(address: String) async throws {
         #expect(try await email(Claims.identity().setting("email", .string(address))) == nil)
     }
 

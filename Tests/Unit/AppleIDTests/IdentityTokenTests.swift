@@ -18,7 +18,7 @@ struct IdentityTokenTests {
         return await #expect(throws: Failure.self) { try await verify(token, apple: apple) }
     }
 
-    @Test func acceptsWhatAnIndependentSignerMade() async throws {
+    @Test func acceptsTokensOfAnIndependentSigner() async throws {
         let apple = try Apple()
         let token = try apple.signer.jwt(claims: Claims.identity().json, kid: IndependentSigner.firstKey)
         let claims = try await verify(token, apple: apple)
@@ -49,6 +49,18 @@ struct IdentityTokenTests {
     func accepts(name: String, claims: Claims) async throws {
         let apple = try Apple()
         _ = try await verify(try apple.signer.token(claims), apple: apple)
+    }
+
+    /// A Work & School account. An id that could not be told from another in a list of groups is ignored.
+    @Test(
+        arguments: [
+            ("org.example.school", "org.example.school"), (.string(String(repeating: "a", count: 252)), nil),
+            ("a,b", nil), ("", nil), ("a\nb", nil), (1, nil), (.null, nil), (nil, nil),
+        ] as [(JSONValue?, String?)])
+    func organization(claim: JSONValue?, id: String?) async throws {
+        let apple = try Apple()
+        let token = try apple.signer.token(Claims.identity().setting("org_id", claim))
+        #expect(try await verify(token, apple: apple).organizationID == id)
     }
 
     /// The failure names the claim; every way of being wrong is tried by EndToEndTests (`IdentityTokenValidation`), but null,
@@ -90,7 +102,7 @@ struct IdentityTokenTests {
         }
     }
 
-    @Test func anAppsTokenIsForTheAppAlone() async throws {
+    @Test func appsTokenIsValidOnlyForTheApp() async throws {
         let apple = try Apple()
         let token = try apple.signer.token(Claims.identity().setting("aud", .string(Apple.bundleID)))
         let claims = try await apple.provider.verify(
@@ -98,7 +110,7 @@ struct IdentityTokenTests {
         #expect(claims.clientID == ClientID(Apple.bundleID))
     }
 
-    @Test func ignoresKeysBroughtAlong() async throws {
+    @Test func ignoresKeysInTheHeader() async throws {
         let apple = try Apple()
         let key = try apple.signer.keySet([IndependentSigner.strangersKey])
         let header =
@@ -113,7 +125,7 @@ struct IdentityTokenTests {
         #expect(apple.keyFetches == 2)
     }
 
-    @Test func aTokenForSomebodyElseCostsNoFetch() async throws {
+    @Test func tokenForAnotherAudienceCausesNoFetch() async throws {
         let apple = try Apple()
         let token = try apple.signer.token(Claims.identity(nonce: "other"), kid: IndependentSigner.strangersKey)
         _ = await #expect(throws: Failure.self) { try await verify(token, apple: apple) }

@@ -97,7 +97,7 @@ struct TokenCheckTests {
         #expect(await failure(subject: "cafe\u{301}") != nil)
     }
 
-    @Test("keys that cannot be had say nothing about the person")
+    @Test("unavailable keys say nothing about the person")
     func withoutKeys() async throws {
         try answer()
         apple.transport.answer("/auth/keys", status: 503, type: "text/html", "<html>")
@@ -110,7 +110,7 @@ struct TokenCheckTests {
     enum Word { case dead, mismatch, refused, unavailable }
 
     @Test(
-        "each refusal of Apple's, and what it means",
+        "each of Apple's refusals has its meaning",
         arguments: [
             (400, "invalid_grant", nil, .dead),
             (400, "invalid_grant", "The token has expired or has been revoked.", .dead),
@@ -133,7 +133,7 @@ struct TokenCheckTests {
         switch (await failure(), word) {
         case (.dead(let text), .dead): #expect(text.hasPrefix(error))
         case (.mismatch, .mismatch), (.clientRefused, .refused), (.unavailable, .unavailable): break
-        // A 200 without an identity token is no answer about the person either.
+        // A 200 without an identity token does not identify the person either.
         case (.unverified, .unavailable): #expect(status == 200)
         case (let other, _): Issue.record("\(String(describing: other))")
         }
@@ -168,7 +168,7 @@ struct TokenCheckTests {
         }
     }
 
-    @Test("Retry-After is handed on, with 429 and 503 alone", arguments: [429, 503, 500])
+    @Test("Retry-After is passed on, only with 429 and 503", arguments: [429, 503, 500])
     func retryAfter(status: Int) async {
         // A date and more seconds than fit are read too (RFC 9110 §10.2.3); a sign makes it no number.
         let soon = HTTPDate.format(TestClock.start.seconds + 60)

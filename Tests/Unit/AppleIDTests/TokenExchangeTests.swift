@@ -94,7 +94,7 @@ struct TokenExchangeTests {
         #expect(error?.code.rawValue == "identity_token")
     }
 
-    @Test func keepsTheEarlierIssueTimeAndWhatOnlyTheFrontKnew() async throws {
+    @Test func keepsTheEarlierIssueTimeAndFrontChannelClaims() async throws {
         try answer(
             Claims.identity(code: nil).setting("iat", .integer(TestClock.start.seconds + 5)).setting("email", nil))
         var claims = front
@@ -135,7 +135,7 @@ struct TokenExchangeTests {
         #expect(apple.transport.requests(to: "/auth/token").count == 1, "a code is sent once")
     }
 
-    @Test func contentDeclaredAsHTMLIsNotLookedInto() async throws {
+    @Test func contentDeclaredAsHTMLIsNotParsed() async throws {
         try answer()
         let good = #"{"id_token":"x"}"#
         apple.transport.answer("/auth/token", type: "text/html; charset=utf-8", good)
@@ -143,7 +143,7 @@ struct TokenExchangeTests {
         #expect(error?.code.rawValue == "provider_unavailable")
     }
 
-    @Test func boundsAndCleansWhatAppleSays() async throws {
+    @Test func boundsAndCleansApplesTexts() async throws {
         let text = #"The code\u0000 \u001b[31m"# + String(repeating: "x", count: 5000)
         apple.transport.answer(
             "/auth/token", status: 400, #"{"error":"invalid_grant","error_description":"\#(text)"}"#)

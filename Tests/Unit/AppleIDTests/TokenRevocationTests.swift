@@ -43,7 +43,7 @@ struct TokenRevocationTests {
     }
 
     @Test(
-        "200 is done, whatever Apple calls its empty content",
+        "200 is final, whatever the type of its empty content",
         arguments: [
             (nil, ""), ("application/json", ""), ("text/html", ""), ("application/json", "{}"),
         ] as [(String?, String)])
@@ -82,7 +82,7 @@ struct TokenRevocationTests {
         #expect(!detail.contains("<") && !detail.contains("r3fresh"))
     }
 
-    @Test func aLineThatIsCutIsTriedAgain() async {
+    @Test func brokenConnectionIsRetried() async {
         apple.transport.answer("/auth/revoke", with: .failure(.closed))
         guard case .unavailable = await failure() else {
             Issue.record("a cut line was taken for an answer")

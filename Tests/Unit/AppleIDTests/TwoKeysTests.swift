@@ -55,14 +55,14 @@ struct TwoKeysTests {
 
     // MARK: Which key is asked
 
-    @Test func theCurrentKeyIsAskedAlone() async throws {
+    @Test func onlyTheCurrentKeyIsTried() async throws {
         let provider = try provider()
         for _ in 0..<3 { #expect(await revoke(provider) == "done") }
         #expect(apple.kids == Array(repeating: Self.ids.current, count: 3))
         #expect(recorder.lines.isEmpty)
     }
 
-    @Test func theOtherIsTriedOnceAndRemembered() async throws {
+    @Test func theOtherKeyIsTriedOnceAndRemembered() async throws {
         let provider = try provider()
         apple.refuse([Self.ids.current])
         for _ in 0..<3 { #expect(await revoke(provider) == "done") }
@@ -77,8 +77,20 @@ struct TwoKeysTests {
         #expect(line.contains(Self.ids.current) && line.contains(Self.ids.next) && !line.contains("eyJ"))
     }
 
+    @Test func whatAppleSaidOfEachKeyIsRemembered() async throws {
+        let provider = try provider()
+        #expect(provider.secrets.experiences.isEmpty)
+        apple.refuse([Self.ids.current])
+        #expect(await revoke(provider) == "done")
+        let known = provider.secrets.experiences
+        #expect(known.map(\.keyID) == [Self.ids.current, Self.ids.next] && known.allSatisfy { $0.client == Self.web })
+        #expect(known.map(\.acceptedAt) == [nil, clock.now()] && known.map(\.refusedAt) == [clock.now(), nil])
+        #expect(await revoke(provider, as: Self.app) == "done")
+        #expect(provider.secrets.experiences.count == 4)
+    }
+
     /// Back as well, when the operator revoked the wrong one and made it good again.
-    @Test func theWayBackIsTheSame() async throws {
+    @Test func switchingBackWorksLikewise() async throws {
         let provider = try provider()
         apple.refuse([Self.ids.current])
         #expect(await revoke(provider) == "done")
@@ -131,7 +143,7 @@ struct TwoKeysTests {
         #expect(try provider.secrets.secret(for: Self.web).reveal() == apple.secrets.last)
     }
 
-    // MARK: What is no reason to try the other
+    // MARK: Answers that do not try the other key
 
     @Test(arguments: [
         (400, "application/json", #"{"error":"invalid_grant"}"#),
@@ -145,7 +157,7 @@ struct TwoKeysTests {
         (200, "application/json", #"{"error":"invalid_client"}"#),
         (429, "application/json", #"{"error":"invalid_client"}"#),
     ])
-    func nothingButInvalidClientAsksForTheOther(status: Int, type: String, body: String) async throws {
+    func onlyInvalidClientTriesTheOtherKey(status: Int, type: String, body: String) async throws {
         let provider = try provider()
         apple.answer(Self.ids.current, status: status, type: type, body)
         _ = await revoke(provider)
@@ -186,7 +198,7 @@ struct TwoKeysTests {
 
     // MARK: Many at a time, and keys replaced meanwhile
 
-    @Test func aHundredAtATimeAllGetThrough() async throws {
+    @Test func hundredConcurrentRequestsSucceed() async throws {
         let provider = try provider()
         apple.refuse([Self.ids.current])
         let results = await withTaskGroup(of: String.self) { group in
@@ -198,7 +210,7 @@ struct TwoKeysTests {
         #expect(recorder.lines.count == 1)
     }
 
-    @Test func newKeysForgetWhatWasLearnt() async throws {
+    @Test func newKeysResetTheChoice() async throws {
         let provider = try provider()
         apple.refuse([Self.ids.current])
         #expect(await revoke(provider) == "done")

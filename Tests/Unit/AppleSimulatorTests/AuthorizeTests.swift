@@ -4,7 +4,7 @@ import HTTPTypes
 import Testing
 
 @Suite struct AuthorizeTests {
-    @Test func soundRequestShowsEverybodyToChooseFrom() async throws {
+    @Test func validRequestListsEveryPerson() async throws {
         let answer = try await Fixture().get(Fixture.authorizeQuery())
         #expect(answer.status == 200)
         for person in Person.cast { #expect(answer.text.contains("value=\"\(person.id)\"")) }
@@ -27,7 +27,7 @@ import Testing
             ("response_mode", nil, "invalid_request"), ("scope", "name profile", "invalid_scope"),
             ("scope", "name+email", "invalid_scope"), ("code_challenge_method", "S256", "invalid_request"),
         ] as [(String, String?, String)])
-    func mistakeIsShownHereAndNotSentBack(_ name: String, _ value: String?, _ code: String) async throws {
+    func invalidRequestShowsAnErrorPage(_ name: String, _ value: String?, _ code: String) async throws {
         let answer = try await Fixture().get(Fixture.authorizeQuery([(name, value)]))
         #expect(answer.status == 400)
         #expect(answer.text.contains("<code>\(code)</code>"))

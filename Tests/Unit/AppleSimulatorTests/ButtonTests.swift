@@ -15,7 +15,7 @@ import Testing
         ("/left?type=continue&color=white&border=true", [140, 30]),
         ("/logo?height=40", [40, 40]), ("?border_radius=0&locale=de_DE", [140, 30]),
     ])
-    func imageHasTheSizeAskedFor(_ target: String, _ expected: [Int]) async throws {
+    func imageHasTheRequestedSize(_ target: String, _ expected: [Int]) async throws {
         let answer = try await Fixture().get("/appleid/button" + target)
         #expect(answer.status == 200)
         #expect(answer.fields[.contentType] == "image/png")

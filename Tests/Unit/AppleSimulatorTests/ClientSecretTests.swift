@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct ClientSecretTests {
     @Test(arguments: ["good", "longest", "slightlyAhead"])
-    func soundSecretIsAccepted(_ name: String) async throws {
+    func validSecretIsAccepted(_ name: String) async throws {
         let fixture = try Fixture()
         let code = try await fixture.code()
         #expect(try await fixture.exchange(code, secret: name).status == 200)
@@ -18,7 +18,7 @@ import Testing
         ("noKid", "kid (none)"), ("algNone", "alg"), ("algHS256", "alg"), ("derSignature", "R‖S"),
         ("twoParts", "compact"), ("noJWT", "compact"), ("native", "sub"), ("recipient", "KEY7654321"),
     ])
-    func unsoundSecretIsRefusedAndTheJournalSaysWhy(_ name: String, _ reason: String) async throws {
+    func invalidSecretIsRefusedAndTheJournalSaysWhy(_ name: String, _ reason: String) async throws {
         let fixture = try Fixture()
         let code = try await fixture.code()
         let answer = try await fixture.exchange(code, secret: name)
@@ -46,7 +46,7 @@ import Testing
     }
 
     /// Apple calls itself something else: its tokens say so, and client secrets for the old name stay good.
-    @Test func anotherIssuerIsInTokensAndNotAskedOfSecrets() async throws {
+    @Test func anotherIssuerIsInTokensButNotRequiredOfSecrets() async throws {
         let fixture = try Fixture()
         try await fixture.control(.put, "behaviour", ["issuer": "https://account.apple.com"])
         let answer = try await fixture.signIn()
@@ -61,7 +61,7 @@ import Testing
         #expect(try await fixture.control(.get, "state").json["issuer"]?.stringValue == "https://appleid.apple.com")
     }
 
-    @Test func onlyP256KeysAreTaken() {
+    @Test func onlyP256KeysAreAccepted() {
         #expect(ClientKey(pem: ClientSecrets.publicKey) != nil)
         #expect(ClientKey(pem: ClientSecrets.p384PublicKey) == nil)
         #expect(ClientKey(pem: "") == nil)

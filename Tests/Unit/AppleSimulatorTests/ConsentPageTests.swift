@@ -71,7 +71,7 @@ import Testing
         return try #require(JSON(parsing: Array(text.utf8)))
     }
 
-    @Test func popupIsToldTheResultAsOneMessage() async throws {
+    @Test func popupReceivesTheResultAsOneMessage() async throws {
         let answer = try await consent(try await page([("response_mode", "web_message")]))
         let message = try message(answer)
         #expect(message["method"] == "oauthDone")
@@ -82,7 +82,7 @@ import Testing
         #expect(message["data"]?["user"]?["email"] == "ada@example.com")
     }
 
-    @Test func popupIsToldThatThePersonCancelled() async throws {
+    @Test func popupReceivesTheCancellation() async throws {
         let answer = try await fixture.form(
             "/auth/authorize/consent",
             [("page", try await page([("response_mode", "web_message")])), ("decision", "cancel")])

@@ -25,7 +25,7 @@ import Testing
         #expect(try await keys(["body": ["text": "{\"keys\":1}"], "contentType": "text/plain"]).json["keys"] == 1)
     }
 
-    @Test func hugeBodyIsAsHugeAsAsked() async throws {
+    @Test func hugeBodyHasTheRequestedSize() async throws {
         let answer = try await keys(["hugeBytes": 3_000_000])
         #expect(answer.body.count == 3_000_000)
         #expect(answer.json["filler"] != nil)
@@ -71,7 +71,7 @@ import Testing
     }
 
     @Test(arguments: ["faults/reset", "reset"])
-    func hangingRequestsGoOnAfterReset(_ path: String) async throws {
+    func hangingRequestsContinueAfterReset(_ path: String) async throws {
         let fixture = try Fixture()
         try await fixture.control(.put, "faults/keys", ["hang": true])
         try await fixture.control(.put, "faults/revoke", ["status": 500])

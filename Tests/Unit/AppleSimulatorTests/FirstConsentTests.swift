@@ -15,7 +15,7 @@ import Testing
         #expect(try await fixture.signIn("ada", [("client_id", "com.example.recipient")])["user"] != nil)
     }
 
-    @Test func userHoldsOnlyWhatWasAskedFor() async throws {
+    @Test func userHasOnlyRequestedScopes() async throws {
         func user(_ scope: String, _ person: String = "ada") async throws -> JSON? {
             let answer = try await Fixture().signIn(person, [("scope", .string(scope))])
             return answer["user"]?.stringValue.flatMap { JSON(parsing: Array($0.utf8)) }
@@ -42,7 +42,7 @@ import Testing
         #expect(JSON.token(second["id_token"]?.stringValue).claims["is_private_email"] == true)
     }
 
-    @Test func authorizeURLOfTheServerIsTakenWhole() async throws {
+    @Test func authorizeURLOfTheServerIsAccepted() async throws {
         let fixture = try Fixture()
         let url = "http://127.0.0.1:9999" + Fixture.authorizeQuery([("state", "a b+c/ü")])
         let answer = try await fixture.control(.post, "authorize", ["person": "chie", "authorize_url": .string(url)])

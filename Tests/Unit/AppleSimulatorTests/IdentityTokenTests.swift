@@ -10,7 +10,7 @@ import Testing
         return try await fixture.claims(person)
     }
 
-    @Test func soundTokenLooksLikeApples() async throws {
+    @Test func validTokenLooksLikeApples() async throws {
         let fixture = try Fixture()
         let signIn = try await fixture.signIn()
         let (header, claims) = JSON.token(signIn["id_token"]?.stringValue)
@@ -24,7 +24,7 @@ import Testing
         #expect(claims["name"] == nil)
     }
 
-    @Test func everybodyHasTheirOwnCase() async throws {
+    @Test func everyPersonHasTheirOwnCase() async throws {
         let ada = try await claims("ada")
         #expect(ada["email"] == "ada@example.com" && ada["email_verified"] == true)
         #expect(ada["is_private_email"] == nil)

@@ -37,7 +37,7 @@ import Testing
         #expect(try await verify(fixture, sent.json["payload"]?.stringValue) == "OK")
     }
 
-    @Test func pythonRefusesWhatWasMadeWrong() async throws {
+    @Test func pythonRefusesFlawedTokens() async throws {
         let fixture = try Fixture()
         try await fixture.control(.put, "tokens", ["wrong": ["signature"]])
         #expect(try await verify(fixture, try await fixture.signIn()["id_token"]?.stringValue) == "bad signature")

@@ -57,7 +57,7 @@ import Testing
         #expect(try await fixture.control(.put, "keys", ["mode": "odd"]).status == 400)
     }
 
-    @Test func keyOfSomebodyElseIsPublished() async throws {
+    @Test func foreignKeyIsPublished() async throws {
         let fixture = try Fixture()
         let foreign: JSON = ["kty": "RSA", "kid": "FOREIGNKEY", "use": "sig", "alg": "RS256", "n": "AQ", "e": "AQAB"]
         try await fixture.control(.put, "keys", ["foreign": [foreign]])

@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test(arguments: ["consent-revoked", "account-delete", "account-deleted"])
-    func endOfConsentHoldsAtAppleToo(_ type: String) async throws {
+    func endOfConsentAppliesAtAppleToo(_ type: String) async throws {
         let tokens = try await fixture.exchange(try await fixture.code()).json
         try await fixture.control(.post, "notifications", ["type": .string(type), "person": "ada"])
         #expect(try await fixture.refresh(tokens["refresh_token"]?.stringValue ?? "").json["error"] == "invalid_grant")

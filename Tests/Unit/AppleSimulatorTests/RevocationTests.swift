@@ -78,7 +78,7 @@ import Testing
         #expect(try await fixture.exchange(code).json["error"] == "invalid_grant")
     }
 
-    @Test func revokingTellsTheServerOnlyWhenAskedTo() async throws {
+    @Test func revokingNotifiesTheServerOnlyOnRequest() async throws {
         _ = try await revoke(try await tokens()["refresh_token"]?.stringValue)
         #expect(fixture.transport.state.withLock { $0.requests.isEmpty })
         try await fixture.control(.put, "behaviour", ["notifiesOnRevoke": true])

@@ -74,7 +74,7 @@ import Testing
     struct Broken: Sendable {
         var fault: JSON
         var error: HTTPClientError
-        /// Short only where the time must run out: a busy machine is no failure.
+        /// Short only where the time must run out: a busy machine is not a failure.
         var timeout: Int64 { error == .timeout ? 300 : 60_000 }
     }
 
@@ -98,7 +98,7 @@ import Testing
 
     @Test func notificationIsDeliveredOverTheNetwork() async throws {
         let deliveries = try await withSimulator { client, origin -> JSON? in
-            // Nobody takes notifications here: the token endpoint answers that this is no form.
+            // There is no receiver here: the token endpoint answers that this is not a form.
             let path = "/simulator/api/notifications"
             _ = try await Self.send(
                 client, .put, origin + "/simulator/api/behaviour",

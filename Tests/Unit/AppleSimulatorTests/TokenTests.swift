@@ -99,7 +99,7 @@ import Testing
         ("S256", "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", nil, 400),
         ("plain", "the-verifier", "the-verifier", 200),
     ])
-    func challengeWantsItsVerifier(_ method: String, _ challenge: String, _ verifier: String?, _ status: Int)
+    func challengeRequiresItsVerifier(_ method: String, _ challenge: String, _ verifier: String?, _ status: Int)
         async throws
     {
         let signIn = try await fixture.signIn(

@@ -19,7 +19,7 @@ import Testing
         return tally
     }
 
-    @Test func saysNothingWhileEveryConnectionIsKept() {
+    @Test func logsNothingWhileEveryConnectionIsKept() {
         var watch = AdmissionWatch(wanted: 100, logger: log.logger)
         for second in 0..<120 {
             watch.report(AdmissionTally(), now: start.adding(milliseconds: Int64(second) * 1000))
@@ -27,7 +27,7 @@ import Testing
         #expect(log.lines.isEmpty)
     }
 
-    @Test func tellsTheFirstAtOnceAndThenTheNumbersSinceOnceAMinute() {
+    @Test func logsTheFirstAtOnceThenCountsOnceAMinute() {
         var watch = AdmissionWatch(wanted: 100, logger: log.logger)
         watch.report(Self.tally(refused: 3), now: start)
         #expect(log.lines.count == 1)

@@ -87,7 +87,7 @@ import Testing
         ("a certificate", "cat root.pem", "is a certificate, not a private key."),
     ]
 
-    @Test("A key of another kind is called what it is", arguments: 0..<others.count)
+    @Test("A key of another kind is named", arguments: 0..<others.count)
     func saysWhatOtherKeysAre(number: Int) throws {
         let other = Self.others[number]
         let text = try Self.maker.get().run(other.command)
@@ -104,8 +104,8 @@ import Testing
         ("\n", " "), ("\n", ""), ("\n", "\r\n"), ("\n", "\\n"), ("\n-----END", "-----END"), ("\n", "\n  "),
     ]
 
-    @Test("A sound key is taken however its lines were lost", arguments: pasted)
-    func takesAPastedKey(line: String, become: String) throws {
+    @Test("A valid key is accepted with damaged line ends", arguments: pasted)
+    func acceptsAPastedKey(line: String, become: String) throws {
         let text = TestKeys.first.replacing(line, with: become)
         let fixture = try ConfigurationFixture()
         for form in ["%", "\u{FEFF}%", "\"%\"", "'%'\n", "%\n\n"] {

@@ -47,7 +47,7 @@ struct AssertionConfigurationTests {
                 == ["b"])
     }
 
-    @Test func readsSeveralAndWhoWantsRS256() throws {
+    @Test func readsSeveralAudiencesAndTheirAlgorithms() throws {
         let loaded = try fixture.load([
             "assertion": [
                 "audience": ["backend", "https://gateway.example.com"],

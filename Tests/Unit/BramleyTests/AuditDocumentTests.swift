@@ -20,7 +20,7 @@ import Testing
 
     /// Nothing ends with `link_removed` any more.
     @Test(arguments: SessionEndCause.allCases.filter { $0 != .linkRemoved })
-    func everyCauseOfAnEndIsNamed(cause: SessionEndCause) throws {
+    func everyEndCauseIsDocumented(cause: SessionEndCause) throws {
         let line = try #require(
             try text(ofFile: "docs/apps/events.md").split(separator: "\n").first { $0.hasPrefix("`cause` of") })
         #expect(line.contains("`\(cause.rawValue)`"))

@@ -5,7 +5,7 @@ import Testing
 
 /// Golden files: what `bramley check` says about each configuration in `Broken/`, word for word.
 ///
-/// To write them anew after a change of words: `GOLDEN=write swift test --filter BrokenConfigurationTests`, then read
+/// To write them again after a change of words: `GOLDEN=write swift test --filter BrokenConfigurationTests`, then read
 /// the difference.
 struct BrokenConfigurationTests {
     static let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Broken")

@@ -83,7 +83,7 @@ struct CertificateReloadTests {
     private static let kept = "the previous one stays in use"
     private static let taken = "certificate reloaded"
 
-    @Test func aNewPairIsTakenOnceItStandsStill() throws {
+    @Test func newPairIsLoadedOnceItIsStable() throws {
         let (reload, _) = try start()
         let count = served.chains.count
         let next = try maker.issue(["id.example.com"])
@@ -99,7 +99,7 @@ struct CertificateReloadTests {
     }
 
     /// An acme client at work: one file, and much later the other.
-    @Test func mismatchedPairIsReportedOnceAndWaitedFor() throws {
+    @Test func mismatchedPairIsReportedOnceAndRetried() throws {
         let (reload, _) = try start()
         let count = served.chains.count
         let next = try maker.issue(["id.example.com"])
@@ -136,8 +136,8 @@ struct CertificateReloadTests {
         #expect(served.chains.last == Array(second.chain.utf8))
     }
 
-    /// The very same, written anew: nothing to do, and nothing to say.
-    @Test func theSamePairWrittenAnewIsNotReported() throws {
+    /// The very same, written again: nothing to do, and nothing to say.
+    @Test func rewrittenIdenticalPairIsNotReported() throws {
         let (reload, issued) = try start()
         try write(issued)
         for _ in 0..<4 { reload.check() }
@@ -162,7 +162,7 @@ struct CertificateReloadTests {
         ("a passphrase", "encrypted_key"), ("a weak key", "weak_key"), ("what the acceptor refuses", "unusable"),
     ]
 
-    @Test(arguments: 0..<unusable.count) func aBadPairIsRefusedAndTheNextGoodOneTaken(number: Int) throws {
+    @Test(arguments: 0..<unusable.count) func badPairIsRefusedAndTheNextGoodOneLoaded(number: Int) throws {
         let (reload, issued) = try start()
         let count = served.chains.count
         let entry = Self.unusable[number]
@@ -195,7 +195,7 @@ struct CertificateReloadTests {
         #expect(said(Self.taken) == 1)
     }
 
-    @Test func theSamePairPutBackAfterABadOneIsSaidToo() throws {
+    @Test func restoredPairAfterABadOneIsReported() throws {
         let (reload, issued) = try start()
         _ = try fixture.write("", to: "fullchain.pem")
         for _ in 0..<3 { reload.check() }
@@ -204,8 +204,8 @@ struct CertificateReloadTests {
         #expect(said(Self.kept) == 1 && said(Self.taken) == 1)
     }
 
-    /// Never in place of one that is good; and taken when its time has come.
-    @Test func aPairOutOfItsTimeWaits() throws {
+    /// Never instead of one that is good; and taken when its time has come.
+    @Test func pairOutsideItsValidityWaits() throws {
         let (reload, _) = try start()
         let count = served.chains.count
         let next = try maker.issue(["id.example.com"], days: 30)
@@ -227,7 +227,7 @@ struct CertificateReloadTests {
 
     // MARK: SIGHUP
 
-    @Test func sighupTakesOtherFilesToo() throws {
+    @Test func sighupReadsOtherFilesToo() throws {
         let (reload, _) = try start()
         let other = try maker.issue(["id.example.com", "www.example.com"])
         let path = try fixture.write(other.chain, to: "other.pem")
@@ -248,7 +248,7 @@ struct CertificateReloadTests {
         #expect(served.chains.last == Array(next.chain.utf8))
     }
 
-    @Test func sighupSaysWhenNothingIsNew() throws {
+    @Test func sighupReportsNoChange() throws {
         let (reload, _) = try start()
         reload.apply(try configuration(), since: reload.glance())
         #expect(said("changed=false") == 1, "\(log.lines)")
@@ -278,7 +278,7 @@ struct CertificateReloadTests {
         #expect(said(Self.kept) == 1)
     }
 
-    @Test func whenTheConfigurationIsBrokenTheFilesAreReadAllTheSame() throws {
+    @Test func filesAreReadDespiteABrokenConfiguration() throws {
         let (reload, _) = try start()
         let next = try maker.issue(["id.example.com"])
         try write(next)

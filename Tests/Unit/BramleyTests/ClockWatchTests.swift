@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func aClockThatRunsIsBelievedAndNotSpokenOf() {
+    @Test func steadyClockIsTrustedAndNotLogged() {
         let bench = Bench()
         for second in 1...300 as ClosedRange<Int64> {
             // A fast one, corrected by half a minute now and then.
@@ -41,7 +41,7 @@ import Testing
         #expect(bench.log.lines.isEmpty)
     }
 
-    @Test func aClockThatWentAheadDeletesNothingAndIsForgottenWhenItComesBack() {
+    @Test func clockAheadDeletesNothingUntilItReturns() {
         let bench = Bench()
         let jump = 2 * Self.hours
         #expect(bench.look(wall: 1_000 + jump, now: 1_000) == 1_000)
@@ -56,7 +56,7 @@ import Testing
         #expect(bench.look(wall: 62_000 + jump, now: 62_000) == 62_000)
     }
 
-    @Test func aClockThatStaysAheadIsBelievedAfterADay() {
+    @Test func clockThatStaysAheadIsTrustedAfterADay() {
         let bench = Bench()
         let jump = 2 * Self.hours
         _ = bench.look(wall: 1_000 + jump, now: 1_000)
@@ -66,7 +66,7 @@ import Testing
         #expect(bench.look(wall: day + 2_000 + jump, now: day + 2_000) == day + 2_000 + jump)
     }
 
-    @Test func aClockThatWasSetBackIsBelievedAtOnce() {
+    @Test func clockSetBackIsTrustedAtOnce() {
         let bench = Bench()
         let jump = -2 * Self.hours
         #expect(bench.look(wall: 1_000 + jump, now: 1_000) == 1_000 + jump)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Bramley
 
-/// What holds, and is said all the same: it would not do as its operator expects.
+/// What holds, and is said anyway: it would not do as its operator expects.
 @Suite struct ConfigurationAdviceTests {
     private let fixture: ConfigurationFixture
 
@@ -39,9 +39,9 @@ import Testing
         #expect(summary.contains("The configuration is valid, with 1 warning above."))
     }
 
-    /// The simulated Apple addresses a server that names no app all the same.
+    /// The simulated Apple addresses a server that names no app anyway.
     @Test(arguments: [(false, Diagnosis.State.wrong), (true, .unsure)])
-    func theDoctorSaysSoToo(isSimulated: Bool, state: Diagnosis.State) throws {
+    func doctorReportsItToo(isSimulated: Bool, state: Diagnosis.State) throws {
         let warnings = try warnings(["apple": ["bundleIDs": NSNull()]])
         let diagnosis = try #require(
             Doctor.diagnoses(of: warnings, isSimulated: isSimulated).first)
@@ -98,9 +98,9 @@ import Testing
         ("{\n    \"publicURL\": \"https://id.example.com\",\n}", "line 2, column 42: trailing comma."),
         ("{\"a\": [1, 2 , \n ]}", "line 1, column 13: trailing comma."),
         ("{\"é\": [\"é\",]}", "line 1, column 11: trailing comma."),
-        ("{\"a\": [,]}", "line 1, column 8: this byte may not stand here."),
-        ("{\"a\": 1,,}", "line 1, column 9: this byte may not stand here."),
-    ]) func aTrailingCommaIsCalledThat(text: String, said: String) throws {
+        ("{\"a\": [,]}", "line 1, column 8: unexpected character."),
+        ("{\"a\": 1,,}", "line 1, column 9: unexpected character."),
+    ]) func trailingCommaIsNamed(text: String, said: String) throws {
         #expect(try fixture.problems(ofText: text).map(\.fault) == [said])
     }
 }

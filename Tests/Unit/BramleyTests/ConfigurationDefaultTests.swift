@@ -2,7 +2,7 @@ import Bramley
 import Foundation
 import Testing
 
-/// A key's default stands once: its property begins with it. Reads the sources.
+/// A key's default is written once, at its property. Reads the sources.
 struct ConfigurationDefaultTests {
     /// The table's entries with a property, as written.
     private static let entries: [Substring] = packageSources.filter { $0.key.contains("ConfigurationTable+") }.values
@@ -31,8 +31,8 @@ struct ConfigurationDefaultTests {
         return found
     }()
 
-    @Test("no default of a key stands at a second property or parameter of the same name")
-    func defaultStandsOnce() throws {
+    @Test("a key's default is not repeated at another property or parameter")
+    func defaultIsWrittenOnce() throws {
         var compared = 0
         for entry in Self.entries {
             let names = try #require(entry.firstMatch(of: /"([\w.]+)",[^\\]*into: \\[\w.]*\.(\w+)/))

@@ -14,7 +14,7 @@ struct ConfigurationFileTests {
         ("{\n  \"server\": {\n    \"port\": 1,\n  }\n}", "line 3, column 14"),
         ("", "line 1"), ("[]", "JSON object"), ("{} {}", "line 1, column 4"), ("{\"a\": 01}", "line 1"),
     ])
-    func refusesMalformedJSONWithItsPlace(text: String, place: String) throws {
+    func refusesMalformedJSONWithItsPosition(text: String, place: String) throws {
         let problems = try fixture.problems(ofText: text)
         #expect(problems.count == 1)
         #expect(problems.first?.fault.contains(place) == true, "\(problems)")
@@ -39,7 +39,7 @@ struct ConfigurationFileTests {
     }
 
     @Test(arguments: ["280", "+280"])
-    func digitsInQuotationMarksAreNoLength(text: String) throws {
+    func quotedDigitsAreNotANumber(text: String) throws {
         #expect(try fixture.problems(["button": ["width": text]]).map(\.key) == ["button.width"])
     }
 }

@@ -50,22 +50,22 @@ final class ConfigurationFixture {
     /// Loads a good configuration with changes.
     func load(
         _ changes: [String: Any] = [:], environment: [String: String] = [:], flags: [String] = [],
-        allowsSimulatedApple: Bool = false
+        simulatedApple: SimulatedApple = .refused
     ) throws -> LoadedConfiguration {
         let path = try write(configuration(changes), to: "config.json")
         return try ConfigurationLoader.load(
             ConfigurationInput(
-                path: path, environment: environment, flags: flags, allowsSimulatedApple: allowsSimulatedApple))
+                path: path, environment: environment, flags: flags, simulatedApple: simulatedApple))
     }
 
     /// What a load finds wrong; empty when nothing is.
     func problems(
         _ changes: [String: Any] = [:], environment: [String: String] = [:], flags: [String] = [],
-        allowsSimulatedApple: Bool = false
+        simulatedApple: SimulatedApple = .refused
     ) throws -> [ConfigurationProblem] {
         do {
             return try load(
-                changes, environment: environment, flags: flags, allowsSimulatedApple: allowsSimulatedApple
+                changes, environment: environment, flags: flags, simulatedApple: simulatedApple
             ).warnings
         } catch let failure as ConfigurationFailure {
             return failure.problems

@@ -12,7 +12,7 @@ struct ConfigurationPasswordTests {
         fixture = try ConfigurationFixture()
     }
 
-    @Test("by default no page links to passwords, and nobody is asked for an account")
+    @Test("by default no page links to passwords or asks about an account")
     func byDefault() throws {
         let web = try fixture.load().configuration.web
         #expect(
@@ -32,12 +32,12 @@ struct ConfigurationPasswordTests {
     }
 
     @Test(
-        "where a password is changed is an https address or a path of the host",
+        "the page for changing a password is an https address or a path of the host",
         arguments: [
             "https://app.example.com/password", "https://app.example.com/password?a=1#change", "/password", "/",
             "/password?a=1",
         ])
-    func takesAnAddress(url: String) throws {
+    func acceptsAnAddress(url: String) throws {
         let loaded = try fixture.load(["login": ["changePasswordURL": url]])
         #expect(loaded.configuration.web.login.changePasswordURL == url && loaded.warnings.isEmpty)
     }

@@ -59,7 +59,7 @@ import Web
         #expect(key == fixture.directory.path + "/data/sealing.key")
     }
 
-    @Test("Flags and the environment are written where the shell is")
+    @Test("Paths in flags and the environment begin at the working directory")
     func othersBeginAtTheWorkingDirectory() throws {
         let fixture = try ConfigurationFixture()
         let byFlag = try fixture.load(flags: ["--storage-directory", "some/place"]).configuration
@@ -80,7 +80,7 @@ import Web
         #expect(ConfigurationFolder(of: file).relative(given) == written)
     }
 
-    @Test func outsideOfTheFilesFolderInitWritesTheWholePath() {
+    @Test func initWritesAbsolutePathsOutsideTheFilesFolder() {
         let here = FileManager.default.currentDirectoryPath
         #expect(ConfigurationFolder(of: "conf/config.json").relative("AuthKey.p8") == here + "/AuthKey.p8")
         #expect(ConfigurationFolder(of: "/etc/bramley/config.json").relative("data") == here + "/data")
@@ -99,7 +99,7 @@ import Web
         }
     }
 
-    @Test("--config, else BRAMLEY_CONFIG, else the one of the system")
+    @Test("--config, then BRAMLEY_CONFIG, then the system's file")
     func order() throws {
         let fixture = try ConfigurationFixture()
         let (one, two, three) = try (
@@ -135,7 +135,7 @@ import Web
         #expect(some.problems.count > 3 && some.problems.allSatisfy { $0.severity == .error })
     }
 
-    @Test func whereNoneIsFoundEveryPlaceIsNamed() throws {
+    @Test func missingConfigurationNamesEveryLocation() throws {
         let fixture = try ConfigurationFixture()
         let missing = fixture.directory.path + "/none.json"
         guard case .failure(let none) = load(system: missing) else { return #expect(Bool(false)) }
@@ -157,7 +157,7 @@ import Web
 
     // MARK: Commands
 
-    @Test("A command that works on the database asks for no other file")
+    @Test("A database command needs no other file")
     func commandsNeedNoOtherFile() throws {
         let fixture = try ConfigurationFixture()
         _ = try fixture.write("no key", to: "AuthKey.p8")
@@ -184,7 +184,7 @@ import Web
         }
     }
 
-    @Test("The whole and the part say the same of the database")
+    @Test("The partial configuration agrees with the whole one about the database")
     func partAndWhole() throws {
         let fixture = try ConfigurationFixture()
         let path = try fixture.write(

@@ -23,7 +23,7 @@ struct ConfigurationPostgresTests {
     }
 
     @Test(
-        "check warns when a stranger in PostgreSQL's place could get the password in the clear",
+        "check warns when an impersonator of PostgreSQL could get the password in the clear",
         arguments: [
             ("postgresql://bramley@db1.example.com/bramley", true),
             ("postgresql://bramley@localhost,db2.example.com/bramley", true),
@@ -55,7 +55,7 @@ struct ConfigurationPostgresTests {
         ("postgresql://bramley:ss-ZuQ/bramley", "has a port that is not a number"),
         ("postgresql://bramley:x@db1,db2:ss-ZuQ/bramley", "has a port that is not a number"),
     ])
-    func refusesWhatIsNoConnectionStringAndNeverShowsIt(text: String, reason: String) throws {
+    func refusesInvalidConnectionStringsWithoutShowingThem(text: String, reason: String) throws {
         let problems = try fixture.problems(["storage": ["postgres": ["url": text]]])
         #expect(problems.map(\.key) == ["storage.postgres.url"])
         #expect(problems.allSatisfy { "\($0)".contains(reason) && !"\($0)".contains("ss-ZuQ") })

@@ -3,12 +3,12 @@ import Foundation
 import Testing
 
 struct ConfigurationReferenceTests {
-    @Test func pageSaysWhatTheTableSays() throws {
+    @Test func pageMatchesTheTable() throws {
         let page = try text(ofFile: "docs/reference/configuration.md")
         #expect(page == ConfigurationTable.reference, "run `make docs`")
     }
 
-    @Test func schemaSaysWhatTheTableSays() throws {
+    @Test func schemaMatchesTheTable() throws {
         let file = try text(ofFile: "docs/config.schema.json")
         #expect(file == ConfigurationSchema.text, "run `make docs`")
     }

@@ -32,7 +32,7 @@ struct ConfigurationRulesTests {
         #expect(try fixture.load().configuration.web.accessRules == nil)
     }
 
-    @Test func everyFlawIsToldWithItsPlace() throws {
+    @Test func everyFlawIsReportedWithItsPosition() throws {
         #expect(
             try problems("{\"rules\": [\n  {\"allow\": \"public\",}\n]}").map { $0.contains("line 2, column 21: ") }
                 == [true])
@@ -60,7 +60,7 @@ struct ConfigurationRulesTests {
         #expect(found.map { $0.contains("no proxy is trusted") } == [true])
     }
 
-    @Test func missingFileIsToldByName() throws {
+    @Test func missingFileIsNamed() throws {
         let fixture = try ConfigurationFixture()
         let found = try fixture.problems(["forwardAuth": ["rulesFile": "nowhere.json"]])
         #expect(found.map(\.fault) == ["\"\(fixture.directory.path)/nowhere.json\" does not exist."])

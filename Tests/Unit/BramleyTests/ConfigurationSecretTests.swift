@@ -18,7 +18,7 @@ struct ConfigurationSecretTests {
     }
 
     @Test(arguments: ["%", "\u{FEFF}%", "\"%\"\r\n", "  '%'"])
-    func takesAPastedSealingKey(form: String) throws {
+    func acceptsAPastedSealingKey(form: String) throws {
         let path = try fixture.write(form.replacing("%", with: Self.sealingKey), to: "sealing.key")
         #expect(try fixture.problems(["secrets": ["sealingKeyFile": path]]).isEmpty)
     }
@@ -32,7 +32,7 @@ struct ConfigurationSecretTests {
         ),
         ("!" + sealingKey.dropFirst(), "has 1 characters that are not hexadecimal digits"),
     ])
-    func saysWhatASealingKeyHasInTheWay(text: String, says: String) throws {
+    func namesWhatIsWrongWithASealingKey(text: String, says: String) throws {
         let path = try fixture.write(text, to: "sealing.key")
         let problem = try #require(try fixture.problems(["secrets": ["sealingKeyFile": path]]).first)
         #expect(problem.fault.contains(says))
@@ -45,7 +45,7 @@ struct ConfigurationSecretTests {
             (0o666, .error),
             (0o660, .error),
         ] as [(Int, ConfigurationProblem.Severity?)])
-    func judgesWhoElseCanReadTheKey(mode: Int, severity: ConfigurationProblem.Severity?) throws {
+    func judgesTheKeysPermissions(mode: Int, severity: ConfigurationProblem.Severity?) throws {
         let problems = try problems(ofKeyFile: TestKeys.first, mode: mode)
         #expect(problems.map(\.severity) == (severity.map { [$0] } ?? []))
     }
@@ -118,7 +118,7 @@ struct ConfigurationSecretTests {
         ("secrets", "previousSealingKeys", ["hunter2-secret", "hunter2-secret"]),
         ("secrets", "previousSealingKeys", "hunter2-secret"), ("secrets", "sealingKey", "hunter2-secret\u{1B}[31m"),
     ])
-    func valuesOfSecretsStandInNoMessage(group: String, name: String, value: any Sendable) throws {
+    func secretsAreInNoMessage(group: String, name: String, value: any Sendable) throws {
         let problems = try fixture.problems([group: [name: value]])
         #expect(!problems.isEmpty)
         #expect(!ConfigurationFailure(problems: problems).description.contains("hunter2"))

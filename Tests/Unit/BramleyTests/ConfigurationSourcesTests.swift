@@ -51,7 +51,7 @@ struct ConfigurationSourcesTests {
 
     /// Files of variables keep quotes, line ends and blanks that nobody means.
     @Test(arguments: ["%", "\"%\"", "'%'", " % \r\n", "\u{FEFF}%\n"])
-    func takesPastedVariables(form: String) throws {
+    func acceptsPastedVariables(form: String) throws {
         func pasted(_ text: String) -> String { form.replacing("%", with: text) }
         let environment = [
             "BRAMLEY_APPLE_SERVICES_ID": pasted("com.example.other"), "BRAMLEY_SERVER_PORT": pasted("8123"),
@@ -68,7 +68,7 @@ struct ConfigurationSourcesTests {
         #expect(configuration.outboundProxy.server?.description == "proxy.example:3128")
     }
 
-    @Test func takesAFileWithAByteOrderMark() throws {
+    @Test func acceptsAByteOrderMark() throws {
         #expect(try fixture.problems(ofText: "\u{FEFF}" + fixture.configuration()).isEmpty)
     }
 
@@ -111,7 +111,7 @@ struct ConfigurationSourcesTests {
 
     /// Neither an App Store number nor a name with a dot too many is an identifier of Apple's portal.
     @Test(arguments: ["com.example.web.", ".com.example.web", "com..example", "1596750535", "15.96", "-", "."])
-    func refusesAClientIDThatCannotBe(text: String) throws {
+    func refusesAnInvalidClientID(text: String) throws {
         for (variable, key) in [
             ("BRAMLEY_APPLE_SERVICES_ID", "apple.servicesID"), ("BRAMLEY_APPLE_BUNDLE_IDS", "apple.bundleIDs"),
         ] {
@@ -120,7 +120,7 @@ struct ConfigurationSourcesTests {
     }
 
     @Test(arguments: ["com.example.web", "Com.Example-2.3web", "web"])
-    func takesAClientID(text: String) throws {
+    func acceptsAClientID(text: String) throws {
         #expect(try fixture.problems(environment: ["BRAMLEY_APPLE_SERVICES_ID": text]).isEmpty)
     }
 
@@ -156,7 +156,7 @@ struct ConfigurationSourcesTests {
         #expect(problems.first?.remedy.contains(nearest) == true)
     }
 
-    @Test func variablesOfOthersAreLeftAlone() throws {
+    @Test func foreignVariablesAreIgnored() throws {
         #expect(try fixture.problems(environment: ["BRAMBLE": "1", "bramley_server_port": "x"]).isEmpty)
     }
 

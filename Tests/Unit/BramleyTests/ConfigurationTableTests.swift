@@ -15,14 +15,14 @@ struct ConfigurationTableTests {
         login.allowedReturnOrigins login.defaultReturnTo login.attemptLifetime login.passwordURL forwardAuth.style \
         forwardAuth.rulesFile button.color button.type button.mode button.border button.borderRadius button.width \
         button.height button.size button.logoSize button.logoPosition button.labelPosition site.name site.logo \
-        site.privacyURL site.termsURL site.supportURL site.homeURL pages.directory pages.locales sessions.lifetime sessions.idleTimeout \
+        site.privacyURL site.termsURL site.supportURL site.homeURL site.logoFile site.accentColor pages.directory pages.locales sessions.lifetime sessions.idleTimeout \
         sessions.cookieDomain storage.directory secrets.sealingKeyFile secrets.previousSealingKeyFiles \
         api.allowedOrigins webhooks.url webhooks.secretFile webhooks.events assertion.audience retention.events \
         retention.notifications retention.audit log.level log.format
         """.split(separator: " ").map(String.init)
 
     @Test(arguments: designed)
-    func holdsEveryKeyOfTheDesign(name: String) {
+    func hasEveryKeyOfTheDesign(name: String) {
         #expect(ConfigurationTable.byName[name] != nil)
     }
 

@@ -78,13 +78,13 @@ struct ConfigurationValidationTests {
         ("api", "allowedOrigins", ["https://a.example:443"]), ("api", "allowedOrigins", ["https://a.example", ""]),
         ("server", "trustedProxies", ["10.0.0.1/8"]), ("server", "trustedProxies", ["0.0.0.0/0"]),
         ("server", "trustedProxies", ["::/0"]),
-        ("server", "trustedProxies", ["proxy.example.com"]),
+        ("server", "trustedProxies", ["proxy.example.com"]), ("operator", "groups", ["admins", "org:school"]),
     ])
     func refusesAList(group: String, name: String, value: [String]) throws {
         #expect(try fixture.problems([group: [name: value]]).map(\.key) == ["\(group).\(name)"])
     }
 
-    @Test func pagesOfTheseOriginsMayAsk() throws {
+    @Test func pagesOfAllowedOriginsMayCallTheAPI() throws {
         #expect(try fixture.load([:]).configuration.web.apiOrigins == [])
         let origins = ["https://app.example.com", "https://app.example.com:8443", "http://localhost:3000"]
         #expect(try fixture.load(["api": ["allowedOrigins": origins]]).configuration.web.apiOrigins == origins)
@@ -131,7 +131,7 @@ struct ConfigurationValidationTests {
         #expect(try fixture.load(["apple": ["scopes": [String]()]]).configuration.apple.scopes == [])
     }
 
-    @Test func withoutATargetTheAccountBelowThePathIsMeant() throws {
+    @Test func defaultTargetIsTheAccountBelowThePath() throws {
         for (url, target) in [
             ("https://login.example.com", "/account"), ("https://example.com/sign-in", "/sign-in/account"),
         ] {
@@ -150,7 +150,7 @@ struct ConfigurationValidationTests {
         #expect([limits.signInsPerMinute, limits.exportsPerMinute] == [1000, 5])
     }
 
-    @Test func returnTargetMayLieOnAnAllowedOrigin() throws {
+    @Test func returnTargetMayBeOnAnAllowedOrigin() throws {
         let changes: [String: Any] = [
             "login": [
                 "allowedReturnOrigins": ["https://www.example.com"],

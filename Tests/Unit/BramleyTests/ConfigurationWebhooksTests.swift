@@ -112,7 +112,7 @@ struct ConfigurationWebhooksTests {
     @Test(
         arguments: [(0o600, nil), (0o640, .warning), (0o644, .error), (0o620, .error)]
             as [(Int, ConfigurationProblem.Severity?)])
-    func judgesWhoElseCanReadIt(mode: Int, severity: ConfigurationProblem.Severity?) throws {
+    func judgesTheFilesPermissions(mode: Int, severity: ConfigurationProblem.Severity?) throws {
         let path = try fixture.write(Self.secret, to: "webhook.secret", mode: mode)
         let found = try fixture.problems(["webhooks": ["url": "https://a.example/", "secretFile": path]])
         #expect(found.map(\.severity) == (severity.map { [$0] } ?? []))

@@ -43,7 +43,7 @@ struct CountsCacheTests {
         #expect(bench.counted == 2)
     }
 
-    @Test func slowCountsAreTakenSeldom() async {
+    @Test func slowCountsAreRare() async {
         let bench = Bench(cost: .seconds(2))
         let cache = bench.cache()
         _ = await cache.current()
@@ -53,7 +53,7 @@ struct CountsCacheTests {
         #expect(await cache.current()?.counts.sessions == 2)
     }
 
-    @Test func aStoreThatFailsLeavesTheNumbersBefore() async {
+    @Test func failingStoreKeepsTheEarlierNumbers() async {
         let bench = Bench(cost: .zero)
         let cache = bench.cache()
         _ = await cache.current()
@@ -63,7 +63,7 @@ struct CountsCacheTests {
         #expect(bench.counted == 2)
     }
 
-    @Test func oneLookWaitsAndTheOthersDoNot() async {
+    @Test func onlyOneReaderWaits() async {
         let (gate, opener) = AsyncStream.makeStream(of: Void.self)
         let (entered, entering) = AsyncStream.makeStream(of: Void.self)
         let cache = CountsCache {

@@ -20,7 +20,7 @@ import Testing
         #expect(AdmissionWatch.room(limit: limit, own: own) == room)
     }
 
-    @Test func aLowLimitIsToldOnceAndHeldAndItsEndIsToldToo() {
+    @Test func lowLimitAndItsEndAreReportedOnce() {
         let admission = AdmissionControl(maximum: 100, maximumPerAddress: 1_000)
         var room = AdmissionWatch(wanted: 100, logger: log.logger)
         room.check(limit: 100_000, own: 34, admission)
@@ -32,7 +32,7 @@ import Testing
         #expect(admitted(admission) == 18)
         #expect(admission.tally.withoutDescriptor == 182)
         #expect(admission.tally.refused == 0)
-        // Lowered while it runs: told anew.
+        // Lowered while it runs: logged again.
         room.check(limit: 60, own: 34, admission)
         #expect(log.lines.count == 2)
         room.check(limit: 100_000, own: 34, admission)

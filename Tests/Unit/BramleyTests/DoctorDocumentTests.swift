@@ -7,12 +7,12 @@ import Testing
     private let page = ReferencePage.doctor.text
 
     @Test func everyFindingIsDescribedOnceAndNoOther() {
-        let rows = page.matches(of: /(?m)^\| (?:`[a-z_]+`)? \| `([a-z_]+)` \| .+ \|$/)
+        let rows = page.matches(of: /(?m)^  - `([a-z_]+)`(?: \(\*unsure\*\))?: .+$/)
         #expect(rows.map { String($0.1) } == Finding.allCases.map(\.rawValue))
     }
 
     @Test func everyCheckIsNamedOnce() {
-        let checks = page.matches(of: /(?m)^\| `([a-z_]+)` \| `/).map { String($0.1) }
+        let checks = page.matches(of: /(?m)^- `([a-z_]+)`$/).map { String($0.1) }
         #expect(Set(checks) == Set(Finding.allCases.map(\.check.rawValue)))
         #expect(Set(checks).count == checks.count)
     }

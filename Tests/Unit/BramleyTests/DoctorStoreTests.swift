@@ -8,7 +8,7 @@ struct DoctorStoreTests {
             (0, nil), (999, nil), (-999, nil), (1_000, "this machine's clock is 1.0 s behind the database's"),
             (-61_250, "this machine's clock is 61.2 s ahead of the database's"),
         ] as [(Int64, String?)])
-    func saysWhoseClockIsAhead(difference: Int64, problem: String?) {
+    func namesTheClockThatIsAhead(difference: Int64, problem: String?) {
         #expect(Doctor.clockProblem(difference) == problem)
     }
 
@@ -30,7 +30,7 @@ struct DoctorStoreTests {
             (["fsync": "off", "full_page_writes": "on", "synchronous_commit": "on"], "set fsync = on."),
             (["fsync": "on", "full_page_writes": "off", "synchronous_commit": "off"], "synchronous_commit = on."),
         ] as [([String: String], String?)])
-    func saysWhatACrashMayUndo(settings: [String: String], next: String?) {
+    func namesWhatACrashMayUndo(settings: [String: String], next: String?) {
         let diagnosis = Doctor.durability(settings)
         #expect((diagnosis == nil) == (next == nil))
         #expect(diagnosis?.nextStep?.contains(next ?? "") != false)

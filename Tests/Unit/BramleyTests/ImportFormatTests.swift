@@ -102,7 +102,7 @@ import Testing
             (.supabase, #""banned_until":null"#, false), (.supabase, #""deleted_at":"2024-01-01""#, true),
             (.bramley, #""disabled":true"#, true), (.bramley, #""disabled":"false""#, false),
         ] as [(ImportFormat, String, Bool)])
-    func shutOut(format: ImportFormat, member: String, isDisabled: Bool) throws {
+    func blockedIsDisabled(format: ImportFormat, member: String, isDisabled: Bool) throws {
         #expect(try Self.read(format, Self.line(format, member)).isDisabled == isDisabled)
     }
 
@@ -130,7 +130,7 @@ import Testing
     }
 
     @Test(
-        "An address counts as verified as at a sign-in, or since a time",
+        "An address is verified by the rules of a sign-in, or by a time",
         arguments: [
             ("true", true), (#""true""#, true), (#""2024-01-01T00:00:00""#, true), (#""2024-01-01 10:00:00+00""#, true),
             ("1704067200000", true), ("false", false), ("0", false), (#""""#, false), ("null", false), ("1", false),
@@ -150,7 +150,7 @@ import Testing
 
     /// An account's own address is the address of the provider it was made with.
     @Test(
-        "Another provider's address is not taken",
+        "Another provider's address is ignored",
         arguments: [
             (
                 .auth0,
@@ -283,7 +283,7 @@ import Testing
             (.nextAuth, #"{"provider":"apple","providerAccountId":"1","name":{"given":"Ann"}}"#),
             (.auth0, #"["apple|1"]"#), (.auth0, "{"),
         ] as [(ImportFormat, String)])
-    func refusesWhatCannotBe(format: ImportFormat, line: String) {
+    func refusesInvalidValues(format: ImportFormat, line: String) {
         #expect(throws: InputFlaw.self) {
             try ImportLine.parse(Array(line.utf8), from: format, clientIDs: [])
         }

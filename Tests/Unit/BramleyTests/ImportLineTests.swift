@@ -30,7 +30,7 @@ import Testing
     }
 
     @Test(
-        "The domain tells a relay address only where no flag does",
+        "The domain marks a relay address only without a flag",
         arguments: [
             ("a@privaterelay.appleid.com", nil, true), ("a@Private.iCloud.com", nil, true),
             ("a@icloud.com", nil, false), ("privaterelay.appleid.com@example.com", nil, false),
@@ -51,7 +51,7 @@ import Testing
         #"{"appleSubject":"a","name":{"given":"","family":" "}}"#,
         #" { "appleSubject" : "a" } "# + "\r",
     ])
-    func whatIsNotThereIsAbsent(text: String) throws {
+    func missingMembersAreAbsent(text: String) throws {
         let line = try Self.parse(text)
         #expect(line.externalID == nil && line.email == nil && line.name.isEmpty && line.credential == nil)
     }
@@ -71,10 +71,10 @@ import Testing
 
     /// Every member wrong in every way, and what is said: never a value.
     static let broken: [(text: String, says: String)] = [
-        ("", "not JSON"), ("nonsense", "not JSON"), ("{nonsense", "not JSON: this byte may not stand here, at byte 2"),
+        ("", "not JSON"), ("nonsense", "not JSON"), ("{nonsense", "not JSON: unexpected character, at byte 2"),
         ("[]", "not a JSON object"), ("1", "not a JSON object"),
         ("null", "not a JSON object"), ("{", "not JSON"), (#"{"appleSubject":"a"} {}"#, "not JSON"),
-        (#"{"appleSubject":"a","appleSubject":"b"}"#, "not JSON: a member of this name came before, at byte"),
+        (#"{"appleSubject":"a","appleSubject":"b"}"#, "not JSON: duplicate member, at byte"),
         (#"{"appleSubject":"\ud800"}"#, "not JSON"),
         ("\u{FEFF}{}", "not JSON: the text starts with a byte order mark"),
         (#"{"appleSubject":[[[[[1]]]]]}"#, "nested deeper than allowed"),
@@ -159,7 +159,7 @@ import Testing
     }
 
     /// At the limit and one past it, across the pieces in which a file is read, and far beyond.
-    @Test func longLinesArePassedOver() throws {
+    @Test func longLinesAreSkipped() throws {
         let limit = LineReader.longestLine
         for count in [limit - 1, limit, limit + 1, 65_536 * 3, 10_000_000] {
             let long = [UInt8](repeating: UInt8(ascii: "x"), count: count)
@@ -171,7 +171,7 @@ import Testing
         }
     }
 
-    @Test func folderInPlaceOfTheFileIsRefused() {
+    @Test func directoryInsteadOfAFileIsRefused() {
         #expect(throws: SystemError.self) { _ = try InputFile(path: "/tmp") }
         #expect(throws: SystemError.self) { _ = try InputFile(path: "/nonexistent") }
     }

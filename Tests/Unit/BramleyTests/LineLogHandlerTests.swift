@@ -26,11 +26,15 @@ struct LineLogHandlerTests {
 
     @Test func writesOneJSONObjectALine() throws {
         logger(.json).warning(
-            "started", metadata: ["port": "8080", "hosts": ["a", "b"], "time": "own", "n": .stringConvertible(5)])
+            "started",
+            metadata: [
+                "port": "8080", "hosts": ["a", "b"], "time": "own", "n": .stringConvertible(5),
+                "is": .stringConvertible(true), "what": .stringConvertible(Logger.Level.info),
+            ])
         #expect(
             memory.lines == [
                 #"{"time":"2026-01-02T03:04:05.678Z","level":"warning","logger":"bramley","message":"started","# + "\""
-                    + #"hosts":["a","b"],"n":"5","port":"8080","time_":"own"}"# + "\n"
+                    + #"hosts":["a","b"],"is":true,"n":5,"port":"8080","time_":"own","what":"info"}"# + "\n"
             ])
         let line = try #require(memory.lines.first)
         #expect(try JSONSerialization.jsonObject(with: Data(line.utf8)) is [String: Any])
@@ -47,7 +51,7 @@ struct LineLogHandlerTests {
     static let hostile = "x\r\n2026-01-02T03:04:05.678Z info forged user=usr_2\u{1B}[2J\u{9B}1A\"},{\"level\":\"info"
 
     @Test(arguments: LogFormat.allCases)
-    func nothingAPeerSentMakesALine(format: LogFormat) throws {
+    func peersInputCannotForgeALine(format: LogFormat) throws {
         var logger = logger(format)
         logger[metadataKey: "kept"] = .string(Self.hostile)
         logger.error(
@@ -67,7 +71,7 @@ struct LineLogHandlerTests {
         }
     }
 
-    @Test func leavesOutWhatIsLessSevere() {
+    @Test func omitsLowerLevels() {
         logger(.text, level: .warning).info("quiet")
         #expect(memory.lines.isEmpty)
     }

@@ -10,7 +10,7 @@ struct LogEscapingTests {
         ("\u{2066}x\u{2069}", "\\u2066x\\u2069"),
         ("tab\t", "tab\\u0009"), ("Jürgen 李 🙂", "Jürgen 李 🙂"), ("say \"hi\" \\n", "say \"hi\" \\n"),
     ])
-    func escapesWhatMovesACursorOrForgesALine(text: String, expected: String) {
+    func escapesCursorMovementsAndLineEnds(text: String, expected: String) {
         #expect(LogEscaping.escaped(text) == expected)
     }
 

@@ -47,7 +47,7 @@ import Testing
         #expect(queue.lostLines == 0)
     }
 
-    @Test func aStalledReaderStopsNobody_AndWhatDidNotFitIsToldWhereItWas() async throws {
+    @Test func stalledReaderBlocksNobodyAndLostLinesAreCounted() async throws {
         let pipe = Pipe()
         pipe.set(isOpen: false)
         let queue = try queue(pipe, maximumLines: 10)
@@ -69,7 +69,7 @@ import Testing
     }
 
     /// One gap: not one line, one notice, one line, for as long as the queue is nearly full.
-    @Test func afterALossLinesAreTakenWhenHalfOfTheQueueIsWritten() async throws {
+    @Test func afterALossLinesAreAcceptedOnceHalfOfTheQueueIsWritten() async throws {
         let pipe = Pipe()
         pipe.set(isOpen: false)
         let queue = try queue(pipe, maximumBytes: 40)
@@ -84,8 +84,8 @@ import Testing
         #expect(pipe.lines == [String(repeating: "a", count: 30), "lost 2"])
     }
 
-    /// Lines are written together, but no more at once than a pipe takes whole.
-    @Test func aBatchIsNoLongerThanAPipeTakesWhole() async throws {
+    /// Lines are written together, but not more at once than a pipe writes atomically.
+    @Test func batchIsNotLongerThanAnAtomicPipeWrite() async throws {
         let sizes = Mutex<[Int]>([])
         let gate = Mutex(true)
         let queue = try LogQueue(
@@ -125,7 +125,7 @@ import Testing
 
     /// Whoever logs writes a line where it is taken at once. Of one that is taken in part, the rest comes before the
     /// next line, also one that was logged meanwhile; where there is no room for it, the next line begins on its own.
-    @Test func theRestOfALineThatWasTakenInPartComesBeforeTheNextLine() async throws {
+    @Test func restOfAPartialLineComesBeforeTheNextLine() async throws {
         let text = Mutex("")
         let room = Mutex((direct: 3, writer: Int.max))
         let meanwhile = Mutex<(@Sendable () -> Void)?>(nil)

@@ -8,7 +8,7 @@ import Web
 
 @Suite struct LoopPulseTests {
     /// A loop that a handler holds is named by another, and is well again as soon as it turns.
-    @Test func aLoopThatDoesNotTurnIsNamed() async throws {
+    @Test func hangingLoopIsNamed() async throws {
         let isHeld = Atomic(true)
         let checks = try await onLoop(loops: 2) { _, group in
             let patient = LoopPulse(group, patience: 60_000)
@@ -24,7 +24,7 @@ import Web
     }
 
     /// Whoever asks has the verdict within two seconds.
-    @Test func theVerdictComesInTime() {
+    @Test func theReportIsInTime() {
         #expect(LoopPulse.patience <= 1_500)
     }
 

@@ -17,7 +17,7 @@ import Testing
         ("one that comes again at once", [40, 2, 2, 40, 2, 2, 40, 2, 2, 2], []),
         ("one that goes in two steps", [40, 10, 10, 10, 10, 10, 10, 1, 1, 1, 1, 1, 1], [5, 11]),
     ])
-    func itIsTime(name: String, loads: [Int], expected: [Int]) {
+    func returnsMemoryAfterACrowd(name: String, loads: [Int], expected: [Int]) {
         var watch = MemoryReturn()
         var found: [Int] = []
         for (index, load) in loads.enumerated() {
@@ -27,7 +27,7 @@ import Testing
     }
 
     /// A crowd that came and went between two looks.
-    @Test func aPeakBetweenTwoLooksCounts() {
+    @Test func peakBetweenTwoChecksCounts() {
         var watch = MemoryReturn()
         var found: [Bool] = []
         for peak in [30, 0, 0, 0, 0, 0] { found.append(watch.check(load: 0, peak: peak * Self.mebibyte)) }

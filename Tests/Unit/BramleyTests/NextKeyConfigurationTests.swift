@@ -73,7 +73,7 @@ struct NextKeyConfigurationTests {
             "apple.nextPrivateKeyFile"
         ),
     ])
-    func refusesWhatIsNoSecondKey(what: String, apple: [String: String], key: String) throws {
+    func refusesAnInvalidSecondKey(what: String, apple: [String: String], key: String) throws {
         let places = [
             "@NEXT@": try next(), "@PLAIN@": try next("plain.p8"),
             "@FIRST@": try next("first.p8", TestKeys.first),

@@ -57,20 +57,20 @@ struct PagesConfigurationTests {
         #expect(web.locales == ["nl", "en"])
     }
 
-    @Test func languageNobodyNamesIsAWarning() throws {
+    @Test func unknownLanguageIsAWarning() throws {
         try write(#"{"login":{"title":"Inloggen"}}"#, to: "strings/nl.json")
         #expect(try problems() == ["\"strings/nl.json\" is not used."])
         #expect(try problems(["en", "nl"]) == [])
     }
 
-    @Test func linkOutOfTheDirectoryIsRefused() throws {
+    @Test func linkLeavingTheDirectoryIsRefused() throws {
         let secret = try fixture.write("secret", to: "secret.txt")
         try linkFile(at: directory.appending(path: "assets/icon.svg").path, to: secret)
         #expect(try problems() == ["\"assets/icon.svg\" is a link that leads out of the directory."])
     }
 
     @Test(
-        "A folder that is a link out, and a neighbour whose name only begins alike", arguments: ["elsewhere", "pages2"])
+        "A folder that links outside, and a neighbour with the same prefix", arguments: ["elsewhere", "pages2"])
     func linkedFolderIsRefused(name: String) throws {
         let other = fixture.directory.appending(path: name)
         try FileManager.default.createDirectory(at: other, withIntermediateDirectories: true)
@@ -89,7 +89,7 @@ struct PagesConfigurationTests {
         #expect(try load().configuration.web.pageOverrides["assets/bramley.css"] == Array("body{}".utf8))
     }
 
-    @Test func brokenLinkAndFolderAreNoFiles() throws {
+    @Test func brokenLinkAndFolderAreIgnored() throws {
         try linkFile(at: directory.appending(path: "assets/icon.svg").path, to: "nowhere.svg")
         try FileManager.default.createDirectory(
             at: directory.appending(path: "assets/login.js"), withIntermediateDirectories: true)
@@ -104,7 +104,7 @@ struct PagesConfigurationTests {
         #expect(try problems() == (beyond == 0 ? [] : [fault]))
     }
 
-    @Test func fileEverybodyCanChangeIsRefused() throws {
+    @Test func worldWritableFileIsRefused() throws {
         try write("body{}", to: "assets/bramley.css", mode: 0o666)
         #expect(try problems() == ["\"assets/bramley.css\" can be changed by every user of this machine."])
         try write("body{}", to: "assets/bramley.css", mode: 0o664)
@@ -198,7 +198,7 @@ struct PagesConfigurationTests {
         #expect(try checked() == nil)
     }
 
-    @Test func exportOverwritesOnlyWhenTold() throws {
+    @Test func exportOverwritesOnlyOnRequest() throws {
         try write("mine", to: "assets/bramley.css")
         let place = directory.appending(path: "assets/bramley.css").path
         let failure = #expect(throws: CommandFailure.self) {

@@ -7,7 +7,7 @@ import Testing
     @Test(arguments: ReasonCode.allCases)
     func everyCodeHasARow(code: ReasonCode) {
         let (page, entry) = (ReferencePage.failures.text, code.entry)
-        #expect(page.contains("\n| `\(code.rawValue)` | \(entry.status) | \(entry.happened) | "))
+        #expect(page.contains("\n- `\(code.rawValue)` (\(entry.status)): \(entry.happened)"))
         #expect((300..<600).contains(entry.status))
         #expect([entry.happened, entry.seen, entry.remedy].allSatisfy { !$0.isEmpty && !$0.contains("|") })
     }

@@ -30,16 +30,33 @@ struct SimulatedAppleTests {
     }
 
     @Test(arguments: foreign)
-    func flagAloneOverridesAndPutsABanner(key: String, change: [String: any Sendable]) throws {
-        let configuration = try fixture.load(["apple": change], allowsSimulatedApple: true).configuration
+    func onlyTheFlagOverridesAndShowsABanner(key: String, change: [String: any Sendable]) throws {
+        let configuration = try fixture.load(["apple": change], simulatedApple: .accepted).configuration
         #expect(configuration.apple.isSimulated)
         #expect(configuration.web.apple.isSimulatedByOverride)
+    }
+
+    /// `check`, `doctor` and the commands for the database sign nobody in: only `serve` wants the flag.
+    @Test(arguments: foreign)
+    func onlyServeRefuses(key: String, change: [String: any Sendable]) throws {
+        let problems = try fixture.problems(["apple": change], simulatedApple: .reported)
+        #expect(problems.map(\.key) == [key])
+        #expect(problems.map(\.severity) == [.warning])
+    }
+
+    /// Apple refuses a host of one label; a simulated one does not.
+    @Test(arguments: [true, false])
+    func aHostOfOneLabelIsForASimulatedApple(isSimulated: Bool) throws {
+        let change: [String: any Sendable] = isSimulated ? ["endpoint": "http://127.0.0.1:9700"] : [:]
+        let problems = try fixture.problems(
+            ["publicURL": "https://intranet", "apple": change], simulatedApple: .reported)
+        #expect(problems.contains { $0.key == "publicURL" && $0.severity == .error } == !isSimulated)
     }
 
     @Test(arguments: [
         "http://localhost:8080", "http://127.0.0.1:8080", "http://app.localhost", "https://id.example.test",
     ])
-    func acceptsASimulatorWhereNobodyIsServed(url: String) throws {
+    func acceptsASimulatorOnALocalSite(url: String) throws {
         let configuration = try fixture.load(["publicURL": url, "apple": ["endpoint": "http://127.0.0.1:9700"]])
             .configuration
         #expect(configuration.apple.isSimulated)
@@ -67,7 +84,7 @@ struct SimulatedAppleTests {
                     "issuers": ["https://appleid.apple.com", "https://account.apple.com"],
                 ]
             ],
-            allowsSimulatedApple: true
+            simulatedApple: .accepted
         ).configuration
         #expect(!configuration.apple.isSimulated)
         #expect(!configuration.web.apple.isSimulatedByOverride)
@@ -78,7 +95,7 @@ struct SimulatedAppleTests {
         "https://appleid.apple.com/", "https://appleid.apple.com/auth", "https://account.apple.com/",
         "https://idmsa.apple.com",
     ])
-    func doubtsAnIssuerAppleDoesNotUse(issuer: String) throws {
+    func warnsOfAnIssuerAppleDoesNotUse(issuer: String) throws {
         let problems = try fixture.problems(["apple": ["issuers": [issuer]]])
         #expect(problems.map(\.key) == ["apple.issuers"])
         #expect(problems.first?.severity == .warning)
@@ -86,7 +103,7 @@ struct SimulatedAppleTests {
         #expect(problems.first?.remedy.contains("https://appleid.apple.com\"") == true)
     }
 
-    @Test func doubtsASimulatorsIssuerOnlyForItsSlash() throws {
+    @Test func warnsOfASimulatorsIssuerOnlyForItsSlash() throws {
         let site = "http://localhost:8080"
         func problems(_ issuer: String) throws -> [String] {
             try fixture.problems(["publicURL": site, "apple": ["issuers": [issuer]]]).map(\.key)

@@ -21,7 +21,7 @@ import Testing
         func set(room: Int) { state.withLock { $0.room = room } }
     }
 
-    @Test(arguments: [0, 3]) func lostLinesAreCountedAndNoLineIsGluedToAHalfOne(room: Int) {
+    @Test(arguments: [0, 3]) func lostLinesAreCountedAndPartialLinesStaySeparate(room: Int) {
         let disk = Disk()
         let sink = StandardError(notice: { Array("lost \($0)\n".utf8) }, output: disk.write)
         sink.write(Array("first\n".utf8))
@@ -35,7 +35,7 @@ import Testing
     }
 
     /// Of several lines in one write the first may get there, the second in part, the third not at all.
-    @Test func aBatchThatIsCutLosesWhatIsBehindTheCut() {
+    @Test func truncatedBatchLosesItsRest() {
         let disk = Disk()
         let sink = StandardError(notice: { Array("lost \($0)\n".utf8) }, output: disk.write)
         disk.set(room: 8)
@@ -52,7 +52,7 @@ import Testing
     }
 
     /// The end of the disk in the middle of the notice: it is written again.
-    @Test func aNoticeThatIsCutIsNotForgotten() {
+    @Test func truncatedNoticeIsRepeated() {
         let disk = Disk()
         let sink = StandardError(notice: { Array("lost \($0)\n".utf8) }, output: disk.write)
         disk.set(room: 0)

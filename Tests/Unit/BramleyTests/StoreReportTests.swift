@@ -15,7 +15,7 @@ import Testing
         StoreTrouble(error: error, failures: failures, since: began)
     }
 
-    @Test func saysNothingWhileWritesSucceed() {
+    @Test func logsNothingWhileWritesSucceed() {
         var report = StoreReport(isShared: false, logger: log.logger)
         for second in 0..<120 {
             report.check(at: nil, instant: began, now: start.adding(milliseconds: Int64(second) * 1000))
@@ -23,7 +23,7 @@ import Testing
         #expect(log.lines.isEmpty)
     }
 
-    @Test func tellsTheFirstAtOnceThenOnceAMinuteAndTheEndOnce() {
+    @Test func logsTheFirstAtOnceThenOnceAMinuteAndTheEndOnce() {
         var report = StoreReport(isShared: false, logger: log.logger)
         for second in 0..<60 {
             report.check(
@@ -41,7 +41,7 @@ import Testing
         #expect(log.lines.count == 3)
         #expect(log.lines[2].hasPrefix("notice database writes resumed"))
         #expect(log.lines[2].contains("seconds=75"), "\(log.lines)")
-        // The next one is told at once, though the minute is not over.
+        // The next one is logged at once, though the minute is not over.
         report.check(at: trouble(), instant: end, now: start.adding(milliseconds: 77_000))
         #expect(log.lines.count == 4)
     }

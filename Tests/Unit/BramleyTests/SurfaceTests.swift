@@ -11,7 +11,7 @@ import Testing
 /// action of the operator's. An operation that comes to a surface, or leaves it, stands here or fails.
 private struct Operation {
     let name: String
-    /// Below `bramley`; an option tells operations of one command apart.
+    /// Below `bramley`; an option distinguishes operations of one command.
     var command: String?
     var api: String?
     /// A path, or the name of an action at `/operator/change`.
@@ -44,6 +44,10 @@ private struct Operation {
         Operation("end a session", "sessions revoke", "DELETE \(user)/sessions/{session}", "end-session"),
         Operation("end a person's sessions", "sessions revoke --user", "DELETE \(user)/sessions", "end-sessions"),
         Operation("end all sessions", "sessions revoke --all", nil, nil),
+        Operation("list a person's applications", "users show", "GET \(user)/applications", "/operator/users/{id}"),
+        Operation(
+            "end an application's access", "users end-access", "DELETE \(user)/applications/{client}", "end-access"),
+        Operation("end all applications' access", "users end-access --all", "DELETE \(user)/applications", nil),
         Operation("list clients", "clients list", "GET /api/v1/clients", "/operator/clients"),
         Operation("show a client", "clients show", "GET /api/v1/clients/{id}", "/operator/clients/{id}"),
         Operation("add a client", "clients add", "PUT /api/v1/clients/{id}", "add-client"),
@@ -62,7 +66,7 @@ private struct Operation {
         Operation("retry an endpoint", "webhooks retry --endpoint", retry, "retry-endpoint"),
         Operation("retry dead letters", "webhooks retry --all-dead", retry, "retry-all"),
         Operation("test an endpoint", "webhooks test", "POST /api/v1/webhooks/test", "test-endpoint"),
-        // What Apple said names people by Apple's subjects: for the operator alone.
+        // Apple's notifications contain Apple's subjects: only for the operator.
         Operation("list notifications", "notifications list", nil, "/operator/notifications"),
         Operation("show a notification", "notifications show", nil, nil),
         Operation("replay a notification", "notifications replay", nil, "replay"),
@@ -74,7 +78,9 @@ private struct Operation {
     /// Of applications themselves, not of administration.
     static let requests: Set = ["POST /api/v1/introspect", "POST /api/v1/links", "POST /api/v1/links/{id}/complete"]
     /// Of no list and no thing.
-    static let pages: Set = ["/operator", "/operator/doctor", "/operator/change"]
+    static let pages: Set = [
+        "/operator", "/operator/doctor", "/operator/change", "/operator/groups", "/operator/server",
+    ]
 }
 
 /// Commands, API and operator's pages do what is described, and show the same fields.
@@ -85,7 +91,7 @@ private struct Operation {
         return below.flatMap { leaves(of: $0, path: path + [$0._commandName]) }
     }
 
-    @Test("Every command that administers is described, and no other")
+    @Test("The table has exactly the administrative commands")
     func commands() {
         let described = Set(
             Operation.all.compactMap { $0.command?.split(separator: " ").prefix(2).joined(separator: " ") })
@@ -96,7 +102,7 @@ private struct Operation {
         #expect(Set(found) == described)
     }
 
-    @Test("Every request with a scope is described, and no other")
+    @Test("The table has exactly the requests with a scope")
     func requests() throws {
         let source = try text(ofFile: "Sources/Web/API/APIRoutes.swift")
         let found = source.matches(of: #/Entry\(\s*\.(\w+), "([^"]+)",\s*scope: /#).map {
@@ -105,7 +111,7 @@ private struct Operation {
         #expect(Set(found).subtracting(Operation.requests) == Set(Operation.all.compactMap(\.api)))
     }
 
-    @Test("Every page and every action of the operator is described, and no other")
+    @Test("The table has exactly the operator's pages and actions")
     func pages() throws {
         let described = Set(Operation.all.compactMap(\.page))
         #expect(described.filter { !$0.hasPrefix("/") } == Set(OperatorAction.allCases.map(\.rawValue)))
@@ -124,7 +130,7 @@ private struct Operation {
         return list.split(separator: ",").map { $0.trimmingCharacters(in: .whitespacesAndNewlines) }
     }
 
-    @Test("Fields stand once, and the API describes them in their order")
+    @Test("Fields are defined once, and the API describes them in their order")
     func fields() throws {
         func names<Item>(_ fields: [Field<Item>]) -> [String] { fields.map(\.name) }
         #expect(try names(User.fields) == Self.members(of: "User"))
@@ -132,6 +138,7 @@ private struct Operation {
         #expect(try names(Session.fields) == Self.members(of: "UserSession"))
         #expect(try names(Session.times) == Self.members(of: "CurrentSession"))
         #expect(try names(OpenIDClient.fields) == Self.members(of: "Client"))
+        #expect(try names(ConnectedApplication.fields) == Self.members(of: "ConnectedApplication"))
         #expect(
             try names(WebhookEndpoint.fields([:], at: .init(seconds: 0), for: .api))
                 == Self.members(of: "WebhookEndpoint"))

@@ -9,7 +9,7 @@ import Testing
 @testable import Accounts
 @testable import Bramley
 
-/// `server.certificateFile`, `.privateKeyFile`, their twins, and the plain port: what is taken, and what is said.
+/// `server.certificateFile`, `.privateKeyFile`, their twins, and the plain port: accepted values and messages.
 struct TLSConfigurationTests {
     static let maker = Result { try CertificateMaker() }
 
@@ -47,10 +47,10 @@ struct TLSConfigurationTests {
         }
     }
 
-    // MARK: What is taken
+    // MARK: Accepted
 
-    @Test("A pair is taken however its lines were lost", arguments: [" ", "", "\r\n", "\\n", "\n\t"])
-    func takesAPastedPair(become: String) throws {
+    @Test("A pair is accepted with damaged line ends", arguments: [" ", "", "\r\n", "\\n", "\n\t"])
+    func acceptsAPastedPair(become: String) throws {
         let issued = try maker.issue(["id.example.com"])
         func pasted(_ text: String) -> String { "\u{FEFF}" + text.replacing("\n", with: become) }
         let loaded = try fixture.load(["server": try write(pasted(issued.chain), pasted(issued.key))])
@@ -192,7 +192,7 @@ struct TLSConfigurationTests {
             (-1, "is not valid before"), (0, nil), (71, nil), (73, "expires at"), (89, "expires at"),
             (91, "expired at"),
         ] as [(Int64, String?)])
-    func theTimeIsLookedAt(days: Int64, said: String?) throws {
+    func validityIsChecked(days: Int64, said: String?) throws {
         let issued = try maker.issue(["id.example.com"], days: 90)
         let problems = try problems(try write(issued.chain, issued.key), days: days)
         #expect(problems.count == (said == nil ? 0 : 1))
@@ -201,7 +201,7 @@ struct TLSConfigurationTests {
     }
 
     /// A year and more from now on: near its end below three weeks.
-    @Test(arguments: [(370, 0), (378, 1)]) func longOnesAreWarnedOfThreeWeeksBefore(days: Int64, count: Int) throws {
+    @Test(arguments: [(370, 0), (378, 1)]) func longCertificatesWarnThreeWeeksBefore(days: Int64, count: Int) throws {
         let issued = try maker.issue(["id.example.com"], days: 398)
         #expect(try problems(try write(issued.chain, issued.key), days: days).count == count)
     }
@@ -230,12 +230,12 @@ struct TLSConfigurationTests {
             (["limits": ["handshakeTimeout": 0]], [:], "server.limits.handshakeTimeout"),
             (["limits": ["handshakeTimeout": 61]], [:], "server.limits.handshakeTimeout"),
         ] as [([String: any Sendable], [String: any Sendable], String)])
-    func refusesWhatCannotBe(server: [String: any Sendable], changes: [String: any Sendable], key: String) throws {
+    func refusesUnsupportedKeys(server: [String: any Sendable], changes: [String: any Sendable], key: String) throws {
         let problems = try problems(server, changes)
         #expect(problems.filter { $0.severity == .error }.map(\.key) == [key], "\(problems)")
     }
 
-    @Test func takesTheOthers() throws {
+    @Test func acceptsSupportedKeys() throws {
         let server = try fixture.load([
             "server": [
                 "redirectPort": 80, "proxyProtocol": true, "trustedProxies": ["10.0.0.0/8"],

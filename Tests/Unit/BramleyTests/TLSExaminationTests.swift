@@ -18,7 +18,7 @@ import Web
     ]
 
     @Test(arguments: failures)
-    func theProxyIsOnlySpokenOfWhereThereIsOne(failure: HTTPClientError, finding: Finding) throws {
+    func proxyIsMentionedOnlyIfThereIsOne(failure: HTTPClientError, finding: Finding) throws {
         let url = try #require(PublicURL("https://id.example.com:8443"))
         for holdsCertificate in [false, true] {
             let diagnosis = Doctor.unreachable(url, failure, holdsCertificate: holdsCertificate)

@@ -54,11 +54,11 @@ import Testing
         ("tag\u{E0041}", "tag\\u{e0041}"), ("soft\u{AD}", "soft\\u{ad}"),
         ("نام\u{200C}خانوادگی", "نام\u{200C}خانوادگی"),
     ])
-    func nothingHidesOrGivesOrders(text: String, shown: String) {
+    func controlSequencesAreShown(text: String, shown: String) {
         #expect(TerminalText.safe(text).utf8.elementsEqual(shown.utf8))
     }
 
-    @Test func noScalarOfUnicodeOrdersOrHides() {
+    @Test func noScalarOfUnicodeControlsTheTerminal() {
         for value in UInt32(0)...0x10FFFF {
             guard let scalar = Unicode.Scalar(value) else { continue }
             let category = scalar.properties.generalCategory
@@ -107,32 +107,45 @@ import Testing
                 """)
     }
 
-    @Test func cutsWhatMayBeCut() {
+    @Test func leavesOutWholeColumnsThenCutsNames() {
         #expect(
-            Self.people.render(.terminal(width: 35, bold: false)) == """
-                ID     NAME              GROU…  AGE
-                usr_1  李雷              staff  30
-                usr_2  admin             -      7
-                usr_3  \\u001b]0;owned\\…  a,b    -
-                usr_4  \u{200E}שלום עולם\u{200E}         ops    41
-                usr_5  A very long nam…  x      1
+            Self.people.render(.terminal(width: 29, bold: false)) == """
+                ID     NAME            GROUPS
+                usr_1  李雷            staff
+                usr_2  admin           -
+                usr_3  \\u001b]0;owne…  a,b
+                usr_4  \u{200E}שלום עולם\u{200E}       ops
+                usr_5  A very long n…  x
 
                 """)
+        #expect(Self.people.hidden(.terminal(width: 29, bold: false)) == ["AGE"])
     }
 
-    @Test("Long values are cut, and every column is shown", arguments: 24...60)
-    func noColumnIsLeftOut(width: Int) {
-        let lines = Self.people.render(.terminal(width: width, bold: false)).split(separator: "\n").map(String.init)
-        let whole = lines[5].contains("A very long name that never ends  x")
-        #expect(whole == (width >= 52))
-        // Each row still has something of every column; what was cut says so.
-        #expect(lines[1].contains("usr_1") && lines[1].contains("sta") && lines[1].hasSuffix("30"))
-        #expect(lines[5].contains("A") && lines[5].hasSuffix("1"))
-        #expect(whole || lines[5].contains("…"))
+    @Test(
+        "Columns go from the right, and a name keeps ten letters",
+        arguments: [
+            (52, []), (30, []), (29, ["AGE"]), (25, ["AGE"]), (24, ["GROUPS", "AGE"]), (17, ["GROUPS", "AGE"]),
+        ])
+    func leavesOut(width: Int, hidden: [String]) {
+        let style = TextTable.Style.terminal(width: width, bold: false)
+        #expect(Self.people.hidden(style) == hidden)
+        let lines = Self.people.render(style).split(separator: "\n").map(String.init)
+        #expect(lines[5].hasPrefix("usr_5  A very lo"))
         #expect(lines.allSatisfy { TerminalText.width($0) <= width })
     }
 
-    @Test func oneEndlessNameCostsNobodyTheirGroups() {
+    @Test func aColumnWithoutValuesGoesFirst() {
+        var table = Self.people
+        table.rows = table.rows.map { [$0[0], $0[1], nil, $0[3]] }
+        #expect(table.hidden(.terminal(width: 29, bold: false)) == ["GROUPS"])
+    }
+
+    @Test func pipesAndEmptyTablesHideNothing() {
+        #expect(Self.people.hidden(.piped) == [])
+        #expect(TextTable(Self.people.columns).hidden(.terminal(width: 10, bold: false)) == [])
+    }
+
+    @Test func longNameDoesNotHideOtherColumns() {
         var table = Self.people
         table.rows.append(["usr_6", String(repeating: "x", count: 400), "staff", "2"])
         let text = table.render(.terminal(width: 70, bold: false))
@@ -142,7 +155,7 @@ import Testing
 
     /// Each line of a terminal's table is as wide as it may be, whatever stands in it.
     @Test func neverWiderThanTheTerminal() {
-        for width in 24...120 {
+        for width in 11...120 {
             for line in Self.people.render(.terminal(width: width, bold: false)).split(separator: "\n") {
                 #expect(TerminalText.width(String(line)) <= width)
             }
@@ -174,7 +187,7 @@ import Testing
             ("no", nil, false),
             ("yes yes", nil, false),
         ] as [(String, String?, Bool)])
-    func onlyAYesIsAYes(answer: String, id: String?, agrees: Bool) {
+    func onlyYesConfirms(answer: String, id: String?, agrees: Bool) {
         #expect(ConfirmationOptions.agrees(answer, id: id) == agrees)
     }
 
@@ -188,7 +201,7 @@ import Testing
         (7, 70, nil, 1, 60, "7 lines  7/s"),
         (10, 100, 100, 2, 20, "100 %  10 lines  5/"),
     ])
-    func theBarSaysHowFar(
+    func barShowsProgress(
         lines: Int, bytes: Int, total: Int?, seconds: Int, columns: Int, shown: String
     ) {
         let text = ProgressLine.text(
@@ -201,7 +214,7 @@ import Testing
         ("reading", 0, 80, "reading  0:00"), ("reading", 65, 80, "reading  1:05"),
         ("reading", 3_600, 80, "reading  60:00"), ("reading", 5, 10, "reading  "),
     ])
-    func theLineSaysForHowLong(words: String, seconds: Int, columns: Int, shown: String) {
+    func lineShowsElapsedTime(words: String, seconds: Int, columns: Int, shown: String) {
         #expect(ProgressLine.text(words, elapsed: .seconds(seconds), columns: columns) == shown)
     }
 }

@@ -9,7 +9,7 @@ import Testing
     @Test func manyOpenDescriptorsDoNotEndTheTestRun() async {
         await #expect(processExitsWith: .success) {
             var limit = rlimit()
-            // The exit test's macro knows the C enumeration's number alone.
+            // The exit test's macro knows only the C enumeration's number.
             try #require(unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
             limit.rlim_cur = max(limit.rlim_cur, 4_096)
             try #require(unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
@@ -27,7 +27,7 @@ import Testing
         ("exit 0", 0, false), ("exit 3", 3, false), ("exit 255", 255, false), ("kill -TERM $$", SIGTERM, true),
         ("kill -KILL $$", SIGKILL, true),
     ])
-    func theEndingIsTold(script: String, code: Int32, wasSignalled: Bool) async throws {
+    func endingIsReported(script: String, code: Int32, wasSignalled: Bool) async throws {
         let program = try SpawnedProgram(["sh", "-c", script])
         #expect(await program.ended() == Ending(code: code, wasSignalled: wasSignalled))
         #expect(program.waitUntilEnded() == program.ending)
@@ -43,7 +43,7 @@ import Testing
         #expect(throws: SpawnFailure.self) { try SpawnedProgram(["true"], environment: ["PATH": "/nowhere"]) }
     }
 
-    @Test func nothingIsInheritedButWhatIsSaid() throws {
+    @Test func onlyGivenDescriptorsAreInherited() throws {
         let descriptor = unsafe open("/dev/null", O_RDONLY)
         defer { _ = close(descriptor) }
         #expect(try FinishedProgram(running: ["sh", "-c", "ls /proc/$$/fd"]).outputText == "0\n1\n2\n")
@@ -79,7 +79,7 @@ import Testing
         #expect(try FinishedProgram(running: ["cat"], input: bytes).output == bytes)
     }
 
-    @Test func aPipeIsADialogue() throws {
+    @Test func pipesWorkBothWays() throws {
         let program = try SpawnedProgram(["cat"], input: .pipe, output: .pipe)
         let (input, output) = (try #require(program.input), try #require(program.output))
         for word in ["one", "two"] {

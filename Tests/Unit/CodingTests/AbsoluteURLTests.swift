@@ -21,7 +21,7 @@ import Testing
             ("https://EXAMPLE.com/../x", "https://EXAMPLE.com", "EXAMPLE.com", nil, "/../x"),
             ("https://a//b", "https://a", "a", nil, "//b"),
         ] as [(String, String, String, String?, String)])
-    func isCutWhereTheStandardCutsIt(
+    func isSplitByTheStandard(
         text: String, origin: String, host: String, port: String?, rest: String
     ) throws {
         let url = try #require(AbsoluteURL(text))
@@ -41,7 +41,7 @@ import Testing
         "javascript://example.com/%0aalert(1)", " https://example.com", "https:\\\\example.com",
         "https://\u{301}example.com",
     ])
-    func nothingElseIsOne(text: String) {
+    func refusesOtherTexts(text: String) {
         #expect(AbsoluteURL(text) == nil)
     }
 
@@ -51,7 +51,7 @@ import Testing
         "https://exa mple.com/", "https://example.com\t.evil.example/", "https://\u{fb01}.example", "https://a,b",
         "https://user:pass@example.com:80",
     ])
-    func anAuthorityThatIsNotPlainIsTold(text: String) {
+    func unusualAuthorityIsDetected(text: String) {
         #expect(AbsoluteURL(text)?.hasPlainAuthority == false)
     }
 

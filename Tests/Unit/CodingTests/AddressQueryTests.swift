@@ -3,7 +3,7 @@ import Testing
 
 @Suite struct AddressQueryTests {
     @Test(
-        "the own query and the fragment of an address stay",
+        "the address keeps its own query and fragment",
         arguments: [
             ("https://a.example/x", "https://a.example/x?k=v"), ("https://a.example/x?", "https://a.example/x?k=v"),
             ("https://a.example/x?a=1", "https://a.example/x?a=1&k=v"),

@@ -31,7 +31,7 @@ import Testing
         "Zé",
         "Ｚg",
     ])
-    func url_refusesWhatNoEncoderWrites(_ text: String) {
+    func url_refusesNonCanonicalTexts(_ text: String) {
         #expect(Base64URL.decode(text) == nil)
     }
 

@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test(
-        "An offset may not lead out of the years that can be written",
+        "An offset must not move a time outside the representable years",
         arguments: [
             ("0000-01-01T00:00:00+00:01", nil), ("0000-01-01T23:59:00+23:59", "0000-01-01T00:00:00.000Z"),
             ("9999-12-31T23:59:59-00:01", nil), ("9999-12-31T00:00:59.999-23:59", "9999-12-31T23:59:59.999Z"),

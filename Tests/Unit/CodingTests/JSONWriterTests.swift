@@ -2,7 +2,7 @@ import Coding
 import Testing
 
 @Suite struct JSONWriterTests {
-    @Test func commas_standBetweenAndNowhereElse() {
+    @Test func commas_areOnlyBetweenValues() {
         var writer = JSONWriter()
         writer.beginObject()
         writer.member("a", "x")
@@ -32,7 +32,7 @@ import Testing
         ("</script><!--&", #""\u003c/script\u003e\u003c!--\u0026""#), ("\u{2028}\u{2029}", #""\u2028\u2029""#),
         ("é😀", "\"é😀\""),
     ])
-    func strings_mayStandInsideAScriptElement(_ text: String, _ json: String) throws {
+    func strings_areSafeInsideAScriptElement(_ text: String, _ json: String) throws {
         let bytes = JSONWriter.encode(.string(text))
         #expect(String(decoding: bytes, as: UTF8.self) == json)
         #expect(try JSONReader.parse(bytes) == .string(text))

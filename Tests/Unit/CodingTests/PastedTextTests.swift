@@ -15,7 +15,7 @@ import Testing
         #expect(PastedText.value(text) == meant)
     }
 
-    @Test func marksOfEncodingsGo() {
+    @Test func byteOrderMarksAreRemoved() {
         #expect(PastedText.utf8([0xEF, 0xBB, 0xBF, 0x7B]) == [0x7B])
         #expect(PastedText.utf8([0xFF, 0xFE, 0x7B, 0, 0xE9, 0]) == Array("{é".utf8))
         #expect(PastedText.utf8([0xFE, 0xFF, 0, 0x7B]) == [0x7B])
@@ -69,7 +69,7 @@ import Testing
         #expect(PastedText.pem(text) == text)
     }
 
-    @Test func bytesThatAreNoTextStay() {
+    @Test func invalidTextIsUnchanged() {
         #expect(PastedText.pem([0x30, 0x82, 0xFF]) == [0x30, 0x82, 0xFF])
     }
 }

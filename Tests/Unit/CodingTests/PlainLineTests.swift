@@ -18,7 +18,7 @@ import Testing
         "x\u{B}y",
         "x\ny", "x\r\ny", "x\0y", "x\u{7F}", "\tadmins", String(repeating: "a", count: 65), "\u{2028}",
     ])
-    func namesThatDoNotReadBackAreRefused(text: String) {
+    func namesThatWouldChangeAreRefused(text: String) {
         #expect(!PlainLine.acceptsName(text, maximum: 64))
     }
 

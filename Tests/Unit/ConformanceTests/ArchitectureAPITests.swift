@@ -59,7 +59,7 @@ struct ArchitectureAPITests {
     private let description = Self.read
     private let repository = Repository.real
 
-    @Test func everyRouteOfTheAPIIsDescribedAndNoOther() {
+    @Test func exactlyTheAPIsRoutesAreDescribed() {
         let routes = DocumentRules.routes(repository).filter { $0.contains(" /api/") || $0.contains(" /.well-known/") }
         #expect(routes.count > 10)
         #expect(Set(description.operations.map(\.route)) == routes)
@@ -97,7 +97,7 @@ struct ArchitectureAPITests {
         "openid_client_refused", "openid_grant_refused",
     ]
 
-    @Test func everyCodeOfTheAPIIsDescribedAndNoOther() throws {
+    @Test func exactlyTheAPIsCodesAreDescribed() throws {
         let all = DocumentRules.codes(
             in: try #require(repository.files["Sources/Accounts/Failures/ReasonCode.swift"]))
         // A sign-in from an app is refused for the reasons of any sign-in.
@@ -112,7 +112,7 @@ struct ArchitectureAPITests {
         #expect(described.subtracting(codes).isSubset(of: reasons), "\(described.subtracting(codes))")
     }
 
-    @Test func everyOperationSaysWhatCanAlwaysHappen() {
+    @Test func everyOperationHasTheCommonResponses() {
         for operation in description.operations where operation.route.contains("/api/") {
             var statuses: Set = ["400", "401", "403", "503"]
             if !operation.scopes.isEmpty { statuses.insert("429") }

@@ -162,7 +162,7 @@ enum SourceRules {
     }
 
     @Test(
-        "Words and comments are no unsafe code",
+        "Texts and comments are not unsafe code",
         arguments: [
             "let a = \"'unsafe-inline'\"", "// unsafe", "/* /* */ unsafe */ let a = 1",
             "let a = #\"\"\" unsafe \"\"\"#",
@@ -182,8 +182,8 @@ enum SourceRules {
         #expect(SourceRules.traps(planted(text)).count == 1)
     }
 
-    @Test("Comparisons and negations are no traps", arguments: ["a != b", "!a", "if !a.isEmpty && !b {}", "\"a!\""])
-    func operatorsAreNoTraps(text: String) {
+    @Test("Comparisons and negations are not traps", arguments: ["a != b", "!a", "if !a.isEmpty && !b {}", "\"a!\""])
+    func operatorsAreNotTraps(text: String) {
         #expect(SourceRules.traps(planted(text)).isEmpty)
     }
 
@@ -216,7 +216,7 @@ enum SourceRules {
     }
 
     @Test(
-        "Other processes may be",
+        "Other types named Process are allowed",
         arguments: [
             "let a = ServerProcess()", "ChildProcess(b)", "ProcessInfo.processInfo", "// Process()", "\"Process()\"",
         ])
@@ -233,7 +233,7 @@ enum SourceRules {
         #expect(SourceRules.longFiles(planted(String(repeating: "\n", count: AllowLists.longestFile))) == [])
     }
 
-    @Test func anEntryNobodyNeedsIsFound() {
+    @Test func unusedEntryIsFound() {
         let list = ["Sources/Web/A.swift": "reason", "Sources/Crypto/": "reason"]
         #expect(Set(SourceRules.unneeded(list, [])) == Set(list.keys))
         #expect(SourceRules.unneeded(list, [("Sources/Web/A.swift:1", "Sources/Web/A.swift")]) == ["Sources/Crypto/"])

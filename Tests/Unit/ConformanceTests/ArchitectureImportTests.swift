@@ -165,8 +165,8 @@ enum ImportRules {
         #expect(!ImportRules.reachable(from: "Bramley").contains("AppleSimulator"))
     }
 
-    @Test("Web and AppleID take from Storage only how it fails, how long one waits, and the Runtime")
-    func nobodyReachesPastAccounts() {
+    @Test("Web and AppleID use from Storage only its errors, its patience and the Runtime")
+    func storageIsUsedOnlyThroughAccounts() {
         let exceptions = ImportRules.imports(in: .real).filter {
             $0.module == "Storage" && ($0.path.hasPrefix("Sources/Web/") || $0.path.hasPrefix("Sources/AppleID/"))
         }.map {
@@ -208,7 +208,7 @@ enum ImportRules {
         #expect(ImportRules.againstTheGraph(Repository(planted: [path: text])).count == 1)
     }
 
-    @Test func commentsAndTextsAreNoImports() {
+    @Test func commentsAndTextsAreNotImports() {
         let text = "// import Storage\n/* import Storage\n import Storage */ let a = \"\"\"\nimport Storage\n\"\"\"\n"
         #expect(ImportRules.imports(in: Repository(planted: ["Sources/Web/A.swift": text])).isEmpty)
     }
@@ -224,7 +224,7 @@ enum ImportRules {
         #expect(ImportRules.leaks(Repository(planted: [path: text])).count == 1)
     }
 
-    @Test func anAbusedExceptionIsFound() {
+    @Test func misusedExceptionIsFound() {
         let exception = ImportRules.exceptions[0]
         let sockets = ["Sources/Sockets/A.swift": "package struct IPAddress {}\npackage final class EventLoop {}"]
         func problems(_ text: String) -> [String] {

@@ -4,7 +4,7 @@ import Foundation
 struct Repository: Sendable {
     /// Path from the root → text.
     let files: [String: String]
-    /// Path from the root → the code of a Swift file that is no test: see `SwiftCode`.
+    /// Path from the root → the code of a Swift file that is not a test: see `SwiftCode`.
     let code: [String: String]
 
     /// What a rule is tried on: only the planted files.

@@ -14,7 +14,7 @@ import Testing
 
     /// Damaged requests never trap, and mean the same in one piece and byte by byte.
     @Test(arguments: 0..<8)
-    func damage_meansTheSameInAnyPieces(_ round: Int) {
+    func damagedInput_isReadAlikeInAnyPieces(_ round: Int) {
         var numbers = SeededRandom(seed: UInt64(round))
         let limits = WireLimits {
             $0.requestLine = 60

@@ -20,7 +20,7 @@ private final class CountingSource: RandomSource {
 }
 
 @Suite struct BufferedRandomTests {
-    @Test("asks its source once for many, and gives no byte twice")
+    @Test("reads its source in large blocks, and returns no byte twice")
     func fetchesMany() {
         let source = CountingSource()
         let random = BufferedRandom(source)
@@ -31,7 +31,7 @@ private final class CountingSource: RandomSource {
         #expect(source.calls == 1)
     }
 
-    @Test("gives as many as are asked for, also more than it keeps, and none")
+    @Test("returns any count, also 0 and more than its buffer")
     func givesAnyCount() {
         let source = CountingSource()
         let random = BufferedRandom(source)
@@ -41,7 +41,7 @@ private final class CountingSource: RandomSource {
         #expect(random.bytes(1_000).count == 1_000)
     }
 
-    @Test("threads that ask at once share nothing")
+    @Test("concurrent threads get different bytes")
     func isShared() async {
         let random = BufferedRandom(SystemRandom())
         let parts = await withTaskGroup(of: [[UInt8]].self) { group in

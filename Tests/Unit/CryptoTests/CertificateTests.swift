@@ -47,7 +47,7 @@ import Testing
         #expect(try CertificateKey(pem: issued.key).belongs(to: leaf))
     }
 
-    @Test func theOrder_isLookedAt() throws {
+    @Test func theOrder_isChecked() throws {
         let maker = try Self.maker.get()
         let issued = try maker.issue(["a.example"])
         let root = try maker.root()
@@ -89,8 +89,8 @@ import Testing
         #expect(leaf.covers(host) == fits)
     }
 
-    /// RFC 9525 §6.3: what is called so in the subject alone is not so called.
-    @Test func theCommonName_countsForNothing() throws {
+    /// RFC 9525 §6.3: a name that is only in the subject is ignored.
+    @Test func theCommonName_isIgnored() throws {
         let maker = try Self.maker.get()
         let text = try maker.run(
             """

@@ -10,7 +10,7 @@ enum HandMade {
 }
 
 @Suite struct CompactJWSTests {
-    @Test func parts_areTakenApart() throws {
+    @Test func parts_areSplit() throws {
         let text = HandMade.token(header: #"{"alg":"RS256","kid":"k"}"#, payload: #"{"a":1}"#, signature: [0xFF])
         let jws = try CompactJWS.parse(text)
         #expect(jws.algorithm == "RS256")

@@ -66,7 +66,7 @@ import Testing
         #expect(results == [Bool](repeating: true, count: 300) + [false])
     }
 
-    @Test func ourCodes_arePythons() throws {
+    @Test func ourCodes_matchPythons() throws {
         let random = SystemRandom()
         let pairs = [0, 1, 31, 32, 63, 64, 65, 200].map { (random.bytes($0), random.bytes($0 * 3)) }
         let answer = try Self.python([

@@ -73,7 +73,7 @@ import Testing
         ["keys": .array(keys.map(JSONValue.object))]
     }
 
-    /// RFC 7517 §4: each member alone makes the key usable or not.
+    /// RFC 7517 §4: each member by itself makes the key usable or not.
     @Test(
         arguments: [
             ("use", "sig", true), ("use", "enc", false), ("use", "", false), ("use", 1, false), ("use", .null, false),
@@ -150,7 +150,7 @@ import Testing
         #expect(throws: JOSEError.self) { try JWKSet.parse(Array(text.utf8)) }
     }
 
-    @Test func emptySet_isReadAndSaysSo() throws {
+    @Test func emptySet_isRead() throws {
         #expect(try JWKSet.parse(Array(#"{"keys":[]}"#.utf8)).rs256Keys.isEmpty)
     }
 

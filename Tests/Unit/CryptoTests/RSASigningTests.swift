@@ -27,7 +27,7 @@ import Testing
         #expect(try again.signRS256([1, 2, 3]) == key.signRS256([1, 2, 3]))
     }
 
-    @Test func isNoOtherKey() throws {
+    @Test func refusesOtherKeys() throws {
         let elliptic = try P256PrivateKey.generate().derRepresentation()
         #expect(throws: KeyError.wrongKind) { try RSAPrivateKey(der: elliptic) }
         let der = try Self.key.get().derRepresentation()
@@ -43,7 +43,7 @@ import Testing
         #expect(throws: KeyError.malformed) { try RSAPrivateKey(der: SecretBytes(mixed)) }
     }
 
-    @Test func makesAJWTThatSaysWhatItIsSignedBy() throws {
+    @Test func jwtNamesItsAlgorithm() throws {
         let key = JWTSigningKey.rs256(try Self.key.get())
         // `alg` is the key's, whatever else is asked for.
         let token = try SignedJWT.sign(

@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func oddMarks_areRefused() {
+    @Test func malformedSignatures_areRefused() {
         var even = Self.modulus(bits: 2048)
         even[255] = 0xFE
         #expect(throws: KeyError.malformed) { try RSAPublicKey(modulus: even, exponent: [3]) }

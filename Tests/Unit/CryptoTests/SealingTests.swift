@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    @Test func purposeAndContext_neverRunTogether() {
+    @Test func purposeAndContext_areKeptApart() {
         let ring = SealingKeyring(current: Self.key(1))
         let sealed = ring.seal([1], purpose: .other("a"), context: Array("bc".utf8))
         #expect(throws: SealingError.notAuthentic) {

@@ -41,7 +41,7 @@ import Testing
         #expect(constantTimeEquals(SecretBytes([]), SecretBytes([])))
     }
 
-    @Test func random_differsEachTimeAndHasTheCountAskedFor() {
+    @Test func random_differsAndHasTheRequestedCount() {
         let random = SystemRandom()
         let samples = (0..<1000).map { _ in random.bytes(16) }
         #expect(Set(samples).count == 1000)

@@ -43,7 +43,7 @@ import Testing
         return whole
     }
 
-    @Test func length_takesExactlyThatMuch() {
+    @Test func length_consumesExactlyThatMuch() {
         #expect(everyWay("hello, world", .length(5)) == .complete("hello", used: 5))
         #expect(everyWay("hell", .length(5)) == .incomplete("hell"))
         #expect(everyWay("x", .length(0)) == .complete("", used: 0))
@@ -100,7 +100,7 @@ import Testing
         return decoder.makeTrailers().map { "\($0.name.rawName): \($0.value)" }
     }
 
-    @Test func trailers_areKeptWithoutWhatTheyMayNotBe() {
+    @Test func trailers_areKeptWithoutForbiddenFields() {
         #expect(trailers("0\r\n\r\n") == [])
         #expect(trailers("0\r\nA: b \r\nHost: h\r\nC:\r\na: d\r\n\r\n") == ["A: b", "C: ", "a: d"])
         #expect(trailers("0\r\nA: b\r\n") == [], "not before the end")

@@ -12,7 +12,7 @@ import Testing
 
         func respond(to request: ServerRequest) async -> ServerResponse {
             if let departure = request.departure {
-                await withCheckedContinuation { continuation in departure.whenLeft { continuation.resume() } }
+                await withCheckedContinuation { continuation in departure.onLeave { continuation.resume() } }
             }
             noticed.withLock { $0.append("\(request.method.rawValue) \(request.departure != nil)") }
             return ServerResponse(status: .ok)

@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    /// Who asks for the status alone gets it, whatever follows, and the connection is not used again.
+    /// A caller that needs only the status gets it, whatever follows, and the connection is not reused.
     @Test(
         "content beyond the bound can be cut off",
         arguments: [
@@ -96,7 +96,7 @@ import Testing
         #expect(run.connections == connections)
     }
 
-    @Test("content that ends early is a failure also where it may be cut")
+    @Test("content that ends early is a failure even if it may be cut off")
     func cutIsNotAnExcuse() async throws {
         let script = Script.answerAndClose("HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhalf")
         let run = try await Self.run(script, cutsLongBody: true)
@@ -104,14 +104,14 @@ import Testing
     }
 
     @Test(
-        "errors are told in words",
+        "errors have descriptions",
         arguments: [
             (.unknownHost("a.invalid"), "the name a.invalid does not resolve"),
             (.connect("\(StreamError.broken(111))"), "no connection: connection refused"),
             (.connect("\(StreamError.broken(113))"), "no connection: no route to host"),
             (.tls("certificate: certificate has expired"), "TLS failed: certificate: certificate has expired"),
             (.tls("\(StreamError.broken(104))"), "TLS failed: connection reset by peer"),
-            (.inside, "the host has no public address, and the address was registered through the API"),
+            (.inside, "the host has no public address, but was registered through the API"),
             (.timeout, "no complete answer in time"),
             (.closed, "the connection was closed before the answer was complete"),
             (.malformed("invalid status line"), "not an HTTP answer: invalid status line"),
@@ -185,7 +185,7 @@ import Testing
     ]
 
     @Test(arguments: failures) func failsInTime(_ test: Failure) async throws {
-        // Short only where the time must run out: a busy machine is no failure.
+        // Short only where the time must run out: a busy machine is not a failure.
         let (results, _) = try await Self.run(test.script, timeout: test.error == .timeout ? 150 : 20_000)
         #expect(throws: test.error) { try results[0].get() }
     }
@@ -217,7 +217,7 @@ import Testing
             ("ftp://a/", nil), ("https://", nil), ("https://u@a/", nil), ("https://a/#f", nil), ("https://a:0/", nil),
             ("https://a:99999/", nil), ("https://a:/", nil), ("https://[::1]x/", nil),
         ] as [(String, ClientURL?)])
-    func urlIsTakenApart(text: String, expected: ClientURL?) {
+    func urlIsSplit(text: String, expected: ClientURL?) {
         #expect(ClientURL(text) == expected)
     }
 

@@ -47,12 +47,12 @@ import Testing
         "Sunday, 06-Nov-1994 08:49:37 GMT", "Sun Nov  6 08:49:37 1994 GMT", "1994-11-06T08:49:37Z",
         "Sun, 06 Nov 1994 08:49:37 GMT Sun, 06 Nov 1994 08:49:37 GMT",
     ])
-    func otherText_isNoDate(_ text: String) {
+    func otherText_isNotADate(_ text: String) {
         #expect(HTTPDate.parse(text, now: now) == nil, "\(text)")
     }
 
     /// What it counts as is in the year 10000, and was written as a second before.
-    @Test func leapSecondThatEndsTheYear9999_isNoDate() {
+    @Test func leapSecondThatEndsTheYear9999_isNotADate() {
         #expect(HTTPDate.parse("Fri, 31 Dec 9999 23:59:59 GMT", now: now) == 253_402_300_799)
         #expect(HTTPDate.parse("Fri, 31 Dec 9999 23:59:60 GMT", now: now) == nil)
     }

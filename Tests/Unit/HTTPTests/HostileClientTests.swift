@@ -87,7 +87,7 @@ import Testing
     }
 
     /// Every chunk would be taken in time, and yet it would go on for as long as there are chunks.
-    @Test func aReaderThatTakesEachChunkAtTheLastMomentRunsOutOfTime() {
+    @Test func readerOfEachChunkAtTheLastMomentRunsOutOfTime() {
         var patience = WritePatience(20_000)
         var chunks = 0
         // A KiB earns an eighth of a second, and took ten.
@@ -105,7 +105,7 @@ import Testing
         #expect(patience.left == 20_000)
     }
 
-    /// What was taken at once, into the kernel's buffers, is no credit for later.
+    /// Bytes that went into the kernel's buffers at once give no credit for later.
     @Test func patienceDoesNotGrow() {
         var patience = WritePatience(20_000)
         for _ in 0..<1000 { patience.record(bytes: 1_000_000, waited: 0) }
@@ -114,7 +114,7 @@ import Testing
         #expect(patience.left == 0)
     }
 
-    /// The other requests wait in the client's kernel: answers nobody takes stop the reading.
+    /// The other requests wait in the client's kernel: unread answers stop the reading.
     @Test func aHundredThousandPipelinedRequestsWithoutReadingAreNotAnswered() async throws {
         let admission = Self.admission()
         let handler = Handler()
@@ -156,7 +156,7 @@ import Testing
 
     /// The answer is in the kernel's buffers, so that the connection is idle to us, or closed for our part: its peer, who
     /// takes none of it, sees a reset, and not the rest of it in an hour.
-    @Test(arguments: [false, true]) func unreadAnswerIsThrownAway(closes: Bool) async throws {
+    @Test(arguments: [false, true]) func unreadAnswerIsDiscarded(closes: Bool) async throws {
         let admission = Self.admission()
         let timeouts = ServerTimeouts {
             if closes {
@@ -188,7 +188,7 @@ import Testing
             configuration: Self.configuration(
                 ServerTimeouts {
                     $0.linger = 20
-                    $0.lingerInAll = 40
+                    $0.lingerTotal = 40
                 }), handler: Handler()
         ) { peer in
             let stream = try await peer.connect()
@@ -231,13 +231,13 @@ import Testing
             name: "silence",
             timeouts: ServerTimeouts {
                 $0.linger = 40
-                $0.lingerInAll = 60_000
+                $0.lingerTotal = 60_000
             }, interval: nil),
         Linger(
             name: "a drip",
             timeouts: ServerTimeouts {
                 $0.linger = 60_000
-                $0.lingerInAll = 60
+                $0.lingerTotal = 60
             }, interval: 4),
     ])
     func lingeringEnds(_ test: Linger) async throws {
@@ -256,8 +256,8 @@ import Testing
     }
 
     /// Who sends as fast as the loop can read has no more of it than others.
-    @Test func lingeringDoesNotKeepOthersWaiting() async throws {
-        let answers = try await withServer(configuration: Self.configuration(ServerTimeouts { $0.lingerInAll = 1000 }))
+    @Test func lingeringDoesNotDelayOthers() async throws {
+        let answers = try await withServer(configuration: Self.configuration(ServerTimeouts { $0.lingerTotal = 1000 }))
         {
             peer in
             let flood = try await peer.connect()
@@ -281,7 +281,7 @@ import Testing
 
     /// Closing with bytes unread is a reset: the server meets ECONNRESET or EPIPE, wherever it is.
     @Test(arguments: ["/big/8000000", "/chunks/8000", "/big/100"])
-    func aResetInTheMiddleOfAResponseEndsThatConnectionAlone(path: String) async throws {
+    func resetDuringAResponseEndsOnlyThatConnection(path: String) async throws {
         let admission = Self.admission()
         let answer = try await withServer(handler: Handler(), admission: admission) { peer in
             for reads in [0, 1, 100_000] {

@@ -18,7 +18,7 @@ import Testing
         #expect(MediaType.essence(of: fields)?.unicodeScalars.map(\.value) == expected?.unicodeScalars.map(\.value))
     }
 
-    @Test func noneAndSeveralHaveNone() {
+    @Test func missingAndRepeatedTypesAreNil() {
         var fields = HTTPFields()
         #expect(MediaType.essence(of: fields) == nil)
         fields.append(HTTPField(name: .contentType, value: "text/html"))

@@ -11,22 +11,22 @@ import Testing
 
     // MARK: Counting
 
-    @Test func aConnectionHasItsShareAndGivesTheRestBack() {
+    @Test func connectionReturnsWhatExceedsItsShare() {
         let budget = MemoryBudget(bytes: 400_000)
         do {
             let account = MemoryAccount(budget, address: Self.address)
             #expect(account.keep(Self.free))
-            #expect(budget.taken == 0)
+            #expect(budget.used == 0)
             #expect(account.keep(1))
             // In steps.
-            #expect(budget.taken == 8192)
+            #expect(budget.used == 8192)
             #expect(account.keep(8191))
-            #expect(budget.taken == 8192)
+            #expect(budget.used == 8192)
             #expect(account.keep(60_000))
             account.release(60_000)
-            #expect(budget.taken <= 3 * 8192)
+            #expect(budget.used <= 3 * 8192)
             account.release(8192)
-            #expect(budget.taken == 0)
+            #expect(budget.used == 0)
             #expect(account.keep(50_000, insteadOf: 0))
             #expect(account.keep(20_000, insteadOf: 50_000))
             #expect(account.size == Self.free + 20_000)
@@ -67,7 +67,7 @@ import Testing
             // Half of a large one takes the room.
             let holder = try await peer.connect()
             try await holder.write(Self.request(200_000, sending: 150_000))
-            while configuration.memory.taken < 130_000 { await Task.yield() }
+            while configuration.memory.used < 130_000 { await Task.yield() }
             let refused = try await peer.exchange([String(decoding: Self.request(180_000), as: UTF8.self)])
             #expect(refused.hasPrefix("HTTP/1.1 503 ") && refused.contains("Retry-After: 30"), "\(refused.prefix(500))")
             let small = try await peer.exchange([String(decoding: Self.request(4_000), as: UTF8.self)])
@@ -77,7 +77,7 @@ import Testing
             holder.shutdownWrite()
             #expect(await peer.readAll(holder).hasPrefix("HTTP/1.1 200 "))
             holder.close()
-            while configuration.memory.taken > 0 { await Task.yield() }
+            while configuration.memory.used > 0 { await Task.yield() }
         }
     }
 
@@ -94,11 +94,11 @@ import Testing
             let holder = try await peer.connect()
             try await holder.write(Array(head.utf8))
             let limit = Deadline.now.adding(milliseconds: 60_000)
-            while configuration.memory.taken == 0, Deadline.now < limit { await Task.yield() }
+            while configuration.memory.used == 0, Deadline.now < limit { await Task.yield() }
             let refused = try await peer.exchange([head], halfClose: false)
             #expect(refused.hasPrefix("HTTP/1.1 503 "), "\(refused.prefix(100))")
             holder.close()
-            while configuration.memory.taken > 0 { await Task.yield() }
+            while configuration.memory.used > 0 { await Task.yield() }
             // A kernel that takes the answer in two parts makes it wait, and there is no room for that.
             var answer = ""
             while !answer.hasPrefix("HTTP/1.1 200 "), Deadline.now < limit {
@@ -109,16 +109,16 @@ import Testing
     }
 
     /// As long as somebody works with it, a content is there.
-    @Test func roomIsTakenUntilTheHandlerHasAnswered() async throws {
+    @Test func roomIsReservedUntilTheHandlerHasAnswered() async throws {
         let gate = HandlerGate()
         let configuration = HTTPServerConfiguration { $0.limits.body = 1_000_000 }
         try await withServer(configuration: configuration, handler: gate) { peer in
             let holder = try await peer.connect()
             try await holder.write(Self.request(100_000))
             while gate.started == 0 { await Task.yield() }
-            #expect(configuration.memory.taken > 100_000 - Self.free)
+            #expect(configuration.memory.used > 100_000 - Self.free)
             gate.open()
-            while configuration.memory.taken > 0 { await Task.yield() }
+            while configuration.memory.used > 0 { await Task.yield() }
             holder.close()
         }
     }
@@ -130,7 +130,7 @@ import Testing
         try await withHTTP2Client(configuration: configuration) { client, _ in
             let part = { (stream: UInt32) in H2.data(stream, count: 15_000) + H2.data(stream, count: 15_000) }
             try await client.send(H2.post(1) + part(1))
-            while configuration.memory.taken < 10_000 { await Task.yield() }
+            while configuration.memory.used < 10_000 { await Task.yield() }
             try await client.send(H2.post(3) + part(3) + H2.post(5) + part(5))
             _ = await client.next(.data, stream: 5)
             #expect(client.status(of: 5) == 503)
@@ -139,7 +139,7 @@ import Testing
             #expect(client.status(of: 1) == 200)
             // Given back, whether it was answered or given up.
             try await client.send(H2.frame(.resetStream, flags: 0, stream: 3, [0, 0, 0, 8]))
-            while configuration.memory.taken > 0 { await Task.yield() }
+            while configuration.memory.used > 0 { await Task.yield() }
         }
     }
 
@@ -160,8 +160,8 @@ import Testing
             // Its own share and that of its address hold two.
             #expect(client.resets(of: 1).isEmpty && client.resets(of: 3).isEmpty)
             #expect(client.resets(of: 7) == [H2.Code.refusedStream])
-            #expect(configuration.memory.taken <= 40_000)
-            // Those that were taken go on, and then there is room again.
+            #expect(configuration.memory.used <= 40_000)
+            // Accepted ones continue, and then there is room again.
             for stream in [1, 3] as [UInt32] {
                 try await client.send(H2.data(stream, "a", ends: true))
                 await client.finish(stream)
@@ -190,7 +190,7 @@ import Testing
     }
 
     /// A client that does not take its answer keeps no room for what it has sent.
-    @Test func theRoomOfAContentIsBackWhenItsHandlerHasAnswered() async throws {
+    @Test func roomOfContentIsReturnedWhenItsHandlerHasAnswered() async throws {
         let configuration = HTTPServerConfiguration()
         try await withHTTP2Client(configuration: configuration, handler: HTTP2Echo(), settings: [(1, 0), (4, 0)]) {
             client, _ in
@@ -201,12 +201,12 @@ import Testing
             #expect(configuration.memory.consumePeak() > 30_000)
             // The stream is there still.
             #expect(client.content(of: 1) == "")
-            #expect(configuration.memory.taken == 0)
+            #expect(configuration.memory.used == 0)
         }
     }
 
     /// Answers that wait for the peer are counted with what it asks next.
-    @Test func answersBehindAShutWindowLeaveLessRoom() async throws {
+    @Test func answersBehindAClosedWindowReduceTheRoom() async throws {
         let configuration = HTTPServerConfiguration { $0.memory = MemoryBudget(bytes: 1_000_000) }
         try await withHTTP2Client(configuration: configuration, settings: [(1, 0), (4, 0)]) { client, _ in
             var stream: UInt32 = 1
@@ -220,15 +220,15 @@ import Testing
             #expect(stream <= 9, "\(stream)")
             try await client.send(H2.windowUpdate(0, 1 << 20) + H2.settings([(4, 1 << 20)]))
             await client.finish(3, 5)
-            while configuration.memory.taken > 0 { await Task.yield() }
+            while configuration.memory.used > 0 { await Task.yield() }
             try await client.send(H2.get(43))
             await client.finish(43)
             #expect(client.status(of: 43) == 200)
         }
     }
 
-    /// Without its end a block of fields is no request that could be refused.
-    @Test func withoutRoomFieldsThatDoNotEndEndTheConnection() async throws {
+    /// Without its end a block of fields is not a request that could be refused.
+    @Test func withoutRoomEndlessFieldsEndTheConnection() async throws {
         // Their time ends much later.
         let configuration = HTTPServerConfiguration {
             $0.timeouts.header = 60_000
@@ -241,7 +241,7 @@ import Testing
             await client.readToEnd()
             #expect(client.goAway?.word(at: 4) == H2.Code.calm)
             #expect(Deadline.now < start.adding(milliseconds: 30_000))
-            while configuration.memory.taken > 0 { await Task.yield() }
+            while configuration.memory.used > 0 { await Task.yield() }
         }
     }
 

@@ -54,14 +54,14 @@ import Testing
             client: "203.0.113.7"),
     ]
 
-    @Test(arguments: namings) func clientIsWhomTheHeaderNames(_ test: Naming) async throws {
+    @Test(arguments: namings) func clientIsTheOneNamedInTheHeader(_ test: Naming) async throws {
         let answer = try await Self.exchange(
             test.header + Array(Self.request.utf8), Self.configuration(trusted: test.trusted))
         #expect(answer.hasPrefix("HTTP/1.1 200 "))
         #expect(answer.hasSuffix("\r\n\r\n\(test.client)"))
     }
 
-    @Test func headerAndRequestAreToldApart_AtEverySplit() async throws {
+    @Test func headerAndRequestAreSeparated_AtEverySplit() async throws {
         let bytes = Array((Self.header + Self.request).utf8)
         let answers = try await withServer(configuration: Self.configuration()) { peer in
             var answers = Set<String>()
@@ -79,7 +79,7 @@ import Testing
         #expect(answers.first?.hasSuffix("\r\n\r\n203.0.113.7") == true)
     }
 
-    @Test func everyByteAlone() async throws {
+    @Test func byteByByte() async throws {
         let answer = try await withServer(configuration: Self.configuration()) { peer in
             let stream = try await peer.connect()
             for byte in (Self.header + Self.request).utf8 {
@@ -115,7 +115,7 @@ import Testing
             name: "half a header, then the end", sent: "PROXY TCP4 203", reason: "it ended within its PROXY header"),
     ]
 
-    @Test(arguments: refusals) func closedWithoutAnAnswer_AndTheOperatorIsTold(_ test: Refusal) async throws {
+    @Test(arguments: refusals) func closedWithoutAnAnswer_AndLogged(_ test: Refusal) async throws {
         let log = LogRecorder()
         let answer = try await Self.exchange(
             Array(test.sent.utf8), Self.configuration(trusted: test.trusted), logger: log)
@@ -135,14 +135,14 @@ import Testing
         #expect(log.lines.count { $0.hasPrefix("debug connection refused by server.proxyProtocol") } == 19)
     }
 
-    /// A load balancer's check that only connects is no mistake of anybody's.
+    /// A load balancer's check that only connects is not a mistake of anybody's.
     @Test func nothingIsLogged_WhenAConnectionEndsBeforeItsFirstByte() async throws {
         let log = LogRecorder()
         #expect(try await Self.exchange([], logger: log).isEmpty)
         #expect(log.lines.isEmpty)
     }
 
-    @Test func slowHeaderIsCutOff() async throws {
+    @Test func slowHeaderIsClosed() async throws {
         let log = LogRecorder()
         let timeouts = ServerTimeouts { $0.header = 60 }
         let answer = try await Self.exchange(
@@ -178,7 +178,7 @@ import Testing
         #expect(answer.isEmpty)
     }
 
-    @Test func headerIsAskedForOnce_WhenTheConnectionWasParked() async throws {
+    @Test func headerIsReadOnce_WhenTheConnectionWasParked() async throws {
         let timeouts = ServerTimeouts { $0.parkAfter = 5 }
         let answer = try await withServer(configuration: Self.configuration(timeouts: timeouts)) { peer in
             let stream = try await peer.connect()

@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test func lowerCaseGoesFirst_AndAnEmptyOneIsNone() throws {
+    @Test func lowerCaseTakesPrecedence_AndEmptyIsUnset() throws {
         let both = ["https_proxy": "http://a:1", "HTTPS_PROXY": "http://b:2"]
         #expect(try ProxySettings(environment: both).server?.host == "a")
         #expect(try ProxySettings(environment: ["https_proxy": "", "HTTPS_PROXY": "http://b:2"]).server?.host == "b")

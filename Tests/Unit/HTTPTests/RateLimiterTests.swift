@@ -16,7 +16,7 @@ import Testing
         #expect(limiter.consume(client, now: 2000) == 2)
     }
 
-    @Test func refusals_costNothing() {
+    @Test func refusals_consumeNoToken() {
         let limiter = RateLimiter(burst: 1, interval: 1000)
         #expect(limiter.consume(client, now: 0) == nil)
         for now in 1..<1000 { #expect(limiter.consume(client, now: Int64(now)) == 1) }
@@ -45,7 +45,7 @@ import Testing
         #expect(limiter.consume(.v6(0, 0xffff_c000_0201), now: 0) != nil)
     }
 
-    @Test func table_isBoundedAndForgetsTheQuietest() {
+    @Test func table_isBoundedAndForgetsTheLeastRecent() {
         let limiter = RateLimiter(burst: 1, interval: 1_000_000, capacity: 3)
         for value in 1...3 { #expect(limiter.consume(.v4(UInt32(value)), now: Int64(value)) == nil) }
         // The first is used again, so the second is the quietest.
@@ -72,7 +72,7 @@ import Testing
         #expect(limiter.count == 7)
     }
 
-    @Test func oneOfEverything_isTheLeast() {
+    @Test func everyParameter_isAtLeastOne() {
         let limiter = RateLimiter(burst: 0, interval: 0, capacity: 0)
         #expect(limiter.consume(.v4(1), now: 0) == nil)
         #expect(limiter.consume(.v4(1), now: 0) == 1)

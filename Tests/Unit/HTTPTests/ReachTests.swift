@@ -62,7 +62,7 @@ import Testing
         "[64:ff9b::127.0.0.1]", "2130706433", "0x7f000001", "0x7f.1", "127.1", "0177.0.0.1", "0", "169.254.169.254",
     ]
 
-    @Test("an address that is not public is not connected to, however it is written", arguments: spellings)
+    @Test("non-public addresses are refused in any spelling", arguments: spellings)
     func inside(host: String) async throws {
         for scheme in ["http", "https"] {
             let run = try await Self.run([("\(scheme)://\(host):PORT/", .publicOnly)])
@@ -70,13 +70,13 @@ import Testing
         }
     }
 
-    @Test("an operator's address may be one")
+    @Test("an operator's address may be internal")
     func operators() async throws {
         let run = try await Self.run([("http://127.0.0.1:PORT/", .anywhere), ("http://0x7f.1:PORT/", .anywhere)])
         #expect(run.answers == ["418", "418"])
     }
 
-    @Test("a connection that is kept from an operator's request leads nobody else inside")
+    @Test("a connection kept from an operator's request is not reused for public requests")
     func keptConnection() async throws {
         let run = try await Self.run([
             ("http://2130706433:PORT/", .anywhere), ("http://2130706433:PORT/", .publicOnly),
@@ -85,13 +85,13 @@ import Testing
         #expect(run.answers == ["418", "inside", "418"] && run.connections == 1)
     }
 
-    @Test("no proxy is asked for an address inside", arguments: spellings)
+    @Test("no proxy is asked for an internal address", arguments: spellings)
     func proxies(host: String) async throws {
         let run = try await Self.run([("https://\(host)/", .publicOnly)], behindProxy: true)
         #expect(run.answers == ["inside"] && run.connections == 0)
     }
 
-    @Test("a name that does not resolve here is the proxy's to resolve")
+    @Test("a name that does not resolve here is left to the proxy")
     func unresolved() async throws {
         let run = try await Self.run([("https://nobody.invalid/", .publicOnly)], behindProxy: true)
         #expect(run.connections == 1 && run.answers != ["inside"])

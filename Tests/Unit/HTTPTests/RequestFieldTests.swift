@@ -3,7 +3,7 @@ import HTTPTypes
 import Testing
 
 @Suite struct RequestFieldTests {
-    @Test func errors_comeWithTheLineNotWithTheHead() {
+    @Test func errors_areReportedWithTheirLine() {
         let text = "GET / HTTP/1.1\r\nHost: h\r\nContent-Length: x\r\n"
         #expect(parse(Array(text.utf8), ends: [text.utf8.count]) == .refused(.invalidContentLength))
     }
@@ -31,7 +31,7 @@ import Testing
     @Test(arguments: [
         "Content-Lengt", "Content-Lengthx", "Content_Length", "Content-Length\u{7f}", "xContent-Length", "Hos", "Hostt",
     ])
-    func almostKnownNames_areOthers(_ name: String) {
+    func similarNames_areOthers(_ name: String) {
         var parser = RequestParser()
         let bytes = Array("GET / HTTP/1.0\r\n\(name): 5\r\n\r\n".utf8)
         if (try? parser.parse(bytes.span)) != nil {

@@ -44,7 +44,7 @@ import Testing
         #expect(parser.head.makeRequest(bytes.span).headerFields[name] == "\u{fffd}b")
     }
 
-    @Test func nothingOfOneRequest_isLeftInTheNext() throws {
+    @Test func requests_doNotAffectTheNext() throws {
         var parser = RequestParser()
         let first = Array(
             "POST http://a/x?y HTTP/1.0\r\nHost: b\r\nContent-Length: 5\r\nConnection: close\r\nA: b\r\n\r\n".utf8)

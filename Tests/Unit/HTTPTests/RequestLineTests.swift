@@ -3,7 +3,7 @@ import HTTPTypes
 import Testing
 
 @Suite struct RequestLineTests {
-    @Test func originForm_isTakenApart() throws {
+    @Test func originForm_isSplit() throws {
         let head = try #require(accepted("GET /a/b%20c?x=1&y=?2 HTTP/1.1\r\nHost: h\r\n\r\n"))
         #expect(head.method == "GET")
         #expect(head.target == "/a/b%20c?x=1&y=?2")

@@ -54,7 +54,7 @@ import Testing
         return nil
     }
 
-    @Test func response_isTakenApart() {
+    @Test func response_isSplit() {
         let text = "HTTP/1.1 200 OK then\r\nContent-Type: a/b\r\nX-Own:  c \r\nContent-Length: 5\r\n\r\nhello"
         #expect(
             head(text)

@@ -63,7 +63,7 @@ import Testing
         ("/assets/../login", "400"), ("/assets/%2e%2e/x", "400"),
         ("/assets" + String(repeating: "/a", count: 32), "404"),
     ])
-    func oddPaths_leadNowhere(_ path: String, _ expected: String) {
+    func oddPaths_areNotFound(_ path: String, _ expected: String) {
         #expect(describe(router().match(.get, path: path)) == expected)
     }
 
@@ -71,7 +71,7 @@ import Testing
         ("/b/c/login", "GET /login"), ("/b/c", "GET /"), ("/b/c/", "GET /"), ("/login", "404"), ("/", "404"),
         ("/b", "404"), ("/b/", "404"), ("/b/c/login/", "404"), ("/b/c//", "404"), ("/b//login", "404"),
     ])
-    func basePath_standsBeforeEveryRoute(_ path: String, _ expected: String) {
+    func basePath_precedesEveryRoute(_ path: String, _ expected: String) {
         for base in ["/b/c", "/b/c/"] {
             #expect(describe(router(base: base).match(.get, path: path)) == expected)
         }

@@ -75,7 +75,7 @@ import Testing
         ("GET / HTTP/1.1\r\nHost: x\r\nCookie: \(String(repeating: "a", count: 20_000))\r\n\r\n", 431),
         ("GET / HTTP/1.1\r\nHost : x\r\n\r\n", 400),
     ])
-    func aHeadTooLargeGetsThePage(_ request: String, _ status: Int) async throws {
+    func tooLargeHeadGetsThePage(_ request: String, _ status: Int) async throws {
         var configuration = HTTPServerConfiguration()
         configuration.largeHeadPage = ServerResponse(
             status: .ok, fields: [.contentType: "text/html"], body: .bytes(Array("<p>too large".utf8)))

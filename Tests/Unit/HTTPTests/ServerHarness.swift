@@ -55,7 +55,7 @@ struct Peer: Sendable {
         return stream
     }
 
-    /// Sends the pieces one write each, half-closes unless told otherwise, and reads to the end.
+    /// Sends the pieces one write each, half-closes by default, and reads to the end.
     func exchange(_ pieces: [String], halfClose: Bool = true) async throws -> String {
         let stream = try await connect()
         defer { stream.close() }

@@ -63,7 +63,7 @@ private let now: Int64 = 1_785_000_000
 
     @Test(arguments: ["\"x\"", hash, "\"\(hash)", "", "\"\(hash)\" \"x\"", "w/\"\(hash)\"", "\"\(hash)x\"", "**"])
     func otherTags_areServed(_ value: String) {
-        // Even with a date that would match: If-None-Match alone counts (RFC 9110 §13.2.2).
+        // Even with a date that would match: only If-None-Match counts (RFC 9110 §13.2.2).
         let response = get(
             "/css/site.css", [.ifNoneMatch: value, .ifModifiedSince: "Sun, 06 Nov 1994 08:49:37 GMT"])
         #expect(response.status == .ok)

@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    @Test(arguments: versions) func streamThatBreaksOffIsATruncation(version: Int32) async throws {
+    @Test(arguments: versions) func brokenStreamIsATruncation(version: Int32) async throws {
         try await withServer(configuration: HTTPServerConfiguration { $0.tls = try acceptor() }) { peer in
             let client = TLSPeer(try await peer.connect(), version: version)
             try await client.handshake()
@@ -214,7 +214,7 @@ import Testing
                 try await client.write(Self.request(path, close: true))
                 #expect(try await client.readAll().hasSuffix("GET \(path) "))
             }
-            // Tickets of before resume: the session goes on, whatever the certificate.
+            // Tickets of before resume: the session continues, whatever the certificate.
             let resumed = TLSPeer(try await peer.connect(), session: old.session)
             try await resumed.handshake()
             #expect(resumed.isResumed)
@@ -222,7 +222,7 @@ import Testing
     }
 
     @Test(arguments: [("good", "second"), ("weak", "weak"), ("good", "encrypted")])
-    func badPairIsRefused_AndTheOldStays(certificate: String, key: String) async throws {
+    func badPairIsRefused_AndTheOldOneIsKept(certificate: String, key: String) async throws {
         let acceptor = try acceptor("good")
         try await withServer(configuration: HTTPServerConfiguration { $0.tls = acceptor }) { peer in
             #expect(throws: TLSConfigurationError.self) {

@@ -119,16 +119,16 @@ import Testing
             let stream = try await peer.connect()
             try await stream.write(Array(Self.hello(300, record: 300).prefix(100)))
             let limit = Deadline.now.adding(milliseconds: 60_000)
-            while configuration.memory.taken == 0, Deadline.now < limit { await Task.yield() }
-            #expect(configuration.memory.taken > 16_000)
+            while configuration.memory.used == 0, Deadline.now < limit { await Task.yield() }
+            #expect(configuration.memory.used > 16_000)
             stream.close()
-            while configuration.memory.taken > 0, Deadline.now < limit { await Task.yield() }
-            #expect(configuration.memory.taken == 0)
+            while configuration.memory.used > 0, Deadline.now < limit { await Task.yield() }
+            #expect(configuration.memory.used == 0)
         }
     }
 
     /// What comes behind the handshake is no part of it, also when it comes in one segment with it.
-    @Test func contentBehindTheHandshakeIsNotCounted() async throws {
+    @Test func contentAfterTheHandshakeIsNotCounted() async throws {
         let configuration = try HTTPServerConfiguration { $0.tls = try acceptor() }
         try await withServer(configuration: configuration) { peer in
             let client = TLSPeer(try await peer.connect())

@@ -53,7 +53,7 @@ import Testing
         #expect(sent < 100)
     }
 
-    /// RFC 8446 §6.2: what is no TLS gets an alert, not silence and not text.
+    /// RFC 8446 §6.2: anything but TLS gets an alert, not silence or text.
     @Test(arguments: [
         [0x16, 0x03, 0x01, 0x00, 0x05, 0x02, 0x00, 0x00, 0x01, 0x00], [0x17, 0x03, 0x03, 0x00, 0x01, 0x00],
         [0x16, 0x03, 0x01, 0xff, 0xff] + [UInt8](repeating: 0, count: 200),
@@ -82,10 +82,10 @@ import Testing
     @Test(arguments: [
         "GET / HTTP/1.1\r\nHost: x\r\n\r\n", "G", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "CONNECT x:443 HTTP/1.1\r\n\r\n",
     ])
-    func plainHTTPIsToldSo(text: String) async throws {
+    func plainHTTPGetsAnExplanation(text: String) async throws {
         let configuration = try configuration()
         let answer = try await withServer(configuration: configuration) { peer in
-            // More than it reads, and after it: the answer arrives all the same.
+            // More than it reads, and after it: the answer arrives anyway.
             try await peer.exchange([text, String(repeating: "x", count: 100_000)])
         }
         #expect(answer.hasPrefix("HTTP/1.1 400 Bad Request\r\n"))
@@ -95,7 +95,7 @@ import Testing
     }
 
     /// OpenSSL itself would take 128 KiB.
-    @Test func hugeHelloIsCutOff() async throws {
+    @Test func hugeHelloIsClosed() async throws {
         let configuration = try configuration()
         let answer = try await withServer(configuration: configuration) { peer in
             let stream = try await peer.connect()
@@ -144,7 +144,7 @@ import Testing
 
     /// Regression: OpenSSL writes nothing while it waits for the rest of a handshake message, and a writer that took that
     /// for a full socket asked again and again, without ever leaving its loop to the others.
-    @Test func messageThatDoesNotEndHoldsUpNobody() async throws {
+    @Test func endlessMessageDoesNotDelayOthers() async throws {
         let configuration = try HTTPServerConfiguration {
             $0.timeouts.header = 200
             $0.tls = try acceptor()
@@ -169,7 +169,7 @@ import Testing
     }
 
     /// Whoever asks again and again costs us answers, and is cut off.
-    @Test func renegotiationWithoutEndIsCutOff() async throws {
+    @Test func endlessRenegotiationIsClosed() async throws {
         try await withServer(configuration: try configuration()) { peer in
             let client = TLSPeer(try await peer.connect(), version: TLS1_2_VERSION)
             try await client.handshake()
@@ -181,7 +181,7 @@ import Testing
         }
     }
 
-    @Test func keyUpdatesAreFollowed_AndAFloodIsCutOff() async throws {
+    @Test func keyUpdatesAreFollowed_AndAFloodIsClosed() async throws {
         try await withServer(configuration: try configuration()) { peer in
             let client = TLSPeer(try await peer.connect())
             try await client.handshake()
@@ -204,7 +204,7 @@ import Testing
         }
     }
 
-    /// The client believes that its ticket allows it: what it sent early is thrown away, and the handshake goes on.
+    /// The client believes that its ticket allows it: what it sent early is thrown away, and the handshake continues.
     @Test func earlyDataIsNotAccepted() async throws {
         try await withServer(configuration: try configuration()) { peer in
             let first = TLSPeer(try await peer.connect())

@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func keysAreFewAndTheLastGoesWithoutHandshakes() async throws {
+    @Test func keysAreFewAndExpireWithoutHandshakes() async throws {
         let clock = Clock()
         let acceptor = try acceptor(clock: { clock.now })
         try await withServer(configuration: HTTPServerConfiguration { $0.tls = acceptor }) { peer in
@@ -132,7 +132,7 @@ import Testing
         }
     }
 
-    @Test func withoutRandomnessThereAreNoTickets_AndConnectionsAllTheSame() async throws {
+    @Test func withoutRandomnessConnectionsWorkWithoutTickets() async throws {
         let good = try acceptor()
         let bad = try TLSAcceptor(
             certificate: TestCertificates.pem("good"), privateKey: TestCertificates.privateKey("good"),

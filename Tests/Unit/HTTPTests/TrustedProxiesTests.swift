@@ -45,7 +45,7 @@ private func fields(_ lines: [String]) -> HTTPFields {
         (["X-Real-IP:1.1.1.1", "X-Forwarded-For:junk"], "10.0.0.1"),
         (["X-Real-IP:1.1.1.1", "X-Forwarded-For:"], "10.0.0.1"),
     ])
-    func realIP_countsWhereNoHopsAreReported(_ lines: [String], _ expected: String) throws {
+    func realIP_countsWithoutForwardedFor(_ lines: [String], _ expected: String) throws {
         #expect(proxies.clientAddress(peer: .v4(0x0A00_0001), fields: fields(lines)).description == expected)
         #expect(proxies.clientAddress(peer: .v4(0xC000_0201), fields: fields(lines)) == .v4(0xC000_0201))
     }
@@ -95,7 +95,7 @@ private func fields(_ lines: [String]) -> HTTPFields {
         }
     }
 
-    @Test func theOtherFamilyAndUntrustedPeers_sayNothing() throws {
+    @Test func theOtherFamilyAndUntrustedPeers_areIgnored() throws {
         let nothing = try read([], .forwarded)
         #expect(try read(forwarded, .original) == read([], .original))
         #expect(try read(["X-Original-URL:https://h/"], .forwarded) == nothing)
@@ -146,7 +146,7 @@ private func fields(_ lines: [String]) -> HTTPFields {
         ("/a/../b", true), ("/%2e%2e/b", true), ("/a%2fb", true), ("/a%00", true), ("/a%zz", true), ("/a\\b", true),
         ("/a|b", true), ("/caf%E9", true),
     ])
-    func ambiguousPaths_areNoReadablePaths(_ target: String, _ isKept: Bool) throws {
+    func ambiguousPaths_areRefused(_ target: String, _ isKept: Bool) throws {
         let request = try read(["X-Forwarded-Uri:" + target], .forwarded)
         #expect(request.targetFault == .notCanonical("X-Forwarded-Uri"))
         #expect(request.target == (isKept ? target : nil))

@@ -29,8 +29,8 @@ import Testing
     private final class Recorder: Sendable {
         private let storage = Mutex(Outcome())
         var outcome: Outcome { storage.withLock { $0 } }
-        func note(head: String) { storage.withLock { $0.heads.append(head) } }
-        func note(_ result: Result<String, HTTPClientError>) { storage.withLock { $0.results.append(result) } }
+        func record(head: String) { storage.withLock { $0.heads.append(head) } }
+        func record(_ result: Result<String, HTTPClientError>) { storage.withLock { $0.results.append(result) } }
     }
 
     private static func run(
@@ -54,7 +54,7 @@ import Testing
                 ])
                 let client = HTTPClient(group: group, tls: trust, userAgent: "test/1.0", proxy: proxy)
                 for _ in 0..<requests {
-                    recorder.note(await send(url.replacing("PORT", with: "\(port)"), timeout, through: client))
+                    recorder.record(await send(url.replacing("PORT", with: "\(port)"), timeout, through: client))
                 }
             })
         return recorder.outcome
@@ -78,17 +78,17 @@ import Testing
         if case .answerToAnything(let text) = script {
             var buffer = [UInt8](repeating: 0, count: 8192)
             let count = (try? await stream.read(into: &buffer, at: 0)) ?? 0
-            recorder.note(head: String(decoding: buffer[..<count], as: UTF8.self))
+            recorder.record(head: String(decoding: buffer[..<count], as: UTF8.self))
             try? await stream.write(Array(text.utf8))
             return
         }
         guard let head = await readHead(stream) else { return }
-        recorder.note(head: head)
+        recorder.record(head: head)
         switch script {
         case .answer(let text):
             try? await stream.write(Array(text.utf8))
             // What a client says into a tunnel that it was refused.
-            if let more = await readHead(stream) { recorder.note(head: more) }
+            if let more = await readHead(stream) { recorder.record(head: more) }
         case .answerAndClose(let text), .answerToAnything(let text):
             try? await stream.write(Array(text.utf8))
         case .tunnel(let text):
@@ -140,7 +140,7 @@ import Testing
         #expect(line.map(String.init) == sent.map { "Proxy-Authorization: Basic " + $0 })
     }
 
-    /// The proxy, or whoever it leads to, must be whom the URL names.
+    /// The server behind the proxy must be the one the URL names.
     @Test func serverIsVerifiedThroughTheTunnel() async throws {
         let outcome = try await Self.run(.tunnel("HTTP/1.1 200 OK\r\n\r\n"), url: "https://other.test/")
         guard case .failure(.tls(let cause)) = outcome.results[0] else {
@@ -183,14 +183,14 @@ import Testing
             failure: .earlyBytes),
     ]
 
-    @Test(arguments: failures) func isTold(_ test: Failure) async throws {
+    @Test(arguments: failures) func failureIsReported(_ test: Failure) async throws {
         let outcome = try await Self.run(test.script, timeout: test.failure == .timeout ? 150 : 20_000)
         #expect(outcome.results == [.failure(.proxy(test.failure))])
         // The request itself, and what is secret in it, never left.
         #expect(outcome.heads == [Self.connect])
     }
 
-    @Test func proxyThatIsNotThereIsTold() async throws {
+    @Test func missingProxyIsReported() async throws {
         // Closed with its loop.
         let address = try await onLoop { loop, _ in try listen(on: loop) }
         let url = "http://127.0.0.1:\(address.port)"
@@ -224,12 +224,12 @@ import Testing
 
     @Test(
         arguments: [
-            (.refused(407), "the proxy wants other credentials than HTTPS_PROXY has (status 407)"),
+            (.refused(407), "the proxy does not accept the credentials of HTTPS_PROXY (status 407)"),
             (.refused(502), "the proxy refused to connect: status 502"), (.timeout, "the proxy did not answer in time"),
             (.unknownHost("p"), "the proxy's name p does not resolve"),
             (.connect("connection refused"), "no connection to the proxy: connection refused"),
         ] as [(TunnelFailure, String)])
-    func wordsForTheOperator(failure: TunnelFailure, words: String) {
+    func failuresHaveDescriptions(failure: TunnelFailure, words: String) {
         #expect("\(HTTPClientError.proxy(failure))" == words)
     }
 }

@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test(arguments: Input.allCases)
-    func othersHaveTheirTurnEvery64KiB(input: Input) async throws {
+    func connectionsTakeTurnsEvery64KiB(input: Input) async throws {
         let sockets = try BoundSockets.local()
         let handler = Noting()
         let admission = AdmissionControl(maximum: 10, maximumPerAddress: 10)

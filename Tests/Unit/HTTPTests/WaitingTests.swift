@@ -11,8 +11,7 @@ import Testing
     }
 
     /// The tasks of two connections with two requests each, in turn: a task that was kept serves both requests.
-    @Test(arguments: [(2, 2), (1, 3), (0, 4)]) func onlySoManyKeepTheirTask(waitingTasks: Int, tasks: Int) async throws
-    {
+    @Test(arguments: [(2, 2), (1, 3), (0, 4)]) func waitingTasksAreLimited(waitingTasks: Int, tasks: Int) async throws {
         let arrivals = Mutex(0)
         let configuration = HTTPServerConfiguration {
             $0.timeouts.parkAfter = 30_000

@@ -31,7 +31,7 @@ import Testing
         #expect(admission.admit(one))
     }
 
-    @Test func exemptAddressesCountInAllAlone() throws {
+    @Test func exemptAddressesCountOnlyInTheTotal() throws {
         let proxy = try Self.address("10.0.0.1")
         let admission = AdmissionControl(maximum: 5, maximumPerAddress: 1, exempt: { $0 == proxy })
         #expect((0..<6).map { _ in admission.admit(proxy) } == [true, true, true, true, true, false])
@@ -59,9 +59,9 @@ import Testing
         let admission = AdmissionControl(maximum: maximum, maximumPerAddress: maximum)
         let one = try Self.address("192.0.2.1")
         for _ in 0..<calm { _ = admission.admit(one) }
-        #expect(admission.crowd == 0)
+        #expect(admission.connectionsToShed == 0)
         for _ in calm..<crowded { _ = admission.admit(one) }
-        #expect(admission.crowd == wanted)
+        #expect(admission.connectionsToShed == wanted)
     }
 
     /// Over sockets of the sixth version as well.
@@ -117,7 +117,7 @@ import Testing
     }
 
     /// Visitors who are too many close connections of visitors, and not the one by which the operator asks for health.
-    @Test func aCrowdOfVisitorsClosesNoneOfTheOperators() async throws {
+    @Test func visitorsNeverDisplaceOperators() async throws {
         let admission = AdmissionControl(maximum: 100, maximumPerAddress: 100)
         let operators = AdmissionControl(maximum: 100, maximumPerAddress: 100)
         let served = try await onLoop(serving: echo) { loop, _ in
@@ -134,8 +134,8 @@ import Testing
         #expect(operators.tally.shed == 0)
     }
 
-    /// With as many connections as there is room for, what waits makes room; else whoever comes is turned away.
-    @Test func withoutRoomTheNextOneIsTurnedAwayThoughDescriptorsAreLeft() async throws {
+    /// With as many connections as there is room for, idle ones make room; otherwise new ones are refused.
+    @Test func withoutRoomTheNextConnectionIsRefused() async throws {
         let admission = AdmissionControl(maximum: 100, maximumPerAddress: 100)
         admission.setRoom(1)
         let served = try await onLoop(serving: echo) { loop, _ in

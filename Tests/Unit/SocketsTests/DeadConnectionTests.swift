@@ -31,7 +31,7 @@ import Testing
                 }
                 await stream.lingeringClose(
                     silence: 20, until: Deadline.now.adding(milliseconds: 100),
-                    taken: Deadline.now.adding(milliseconds: 30_000))
+                    outputDeadline: Deadline.now.adding(milliseconds: 30_000))
             },
             { loop, _ in
                 let stream = try await connect(try listen(on: loop, admission: admission), on: loop)

@@ -10,7 +10,7 @@ import Testing
         try withExtendedLifetime(folder) { try body(folder.path) }
     }
 
-    @Test func aCreatedFileHasItsBytesAndItsModeAndNothingIsLeftBesideIt() throws {
+    @Test func createdFileHasItsBytesAndModeAndNoTemporaryRemains() throws {
         try inFolder { folder in
             try Files.create(folder + "/key", mode: 0o600, bytes: [1, 2, 3])
             #expect(FileManager.default.contents(atPath: folder + "/key") == Data([1, 2, 3]))
@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test func aStampTellsOneContentFromTheNext() throws {
+    @Test func stampDistinguishesContents() throws {
         try inFolder { folder in
             let (path, other) = (folder + "/key", folder + "/other")
             #expect(FileStamp(of: path) == nil)
@@ -83,7 +83,7 @@ import Testing
     }
 
     /// A child has copies of all descriptors from its fork until it executes its program.
-    @Test func aLockThatWasGivenUpIsFreeAlsoWhileACopyOfItsDescriptorIsOpen() throws {
+    @Test func releasedLockIsFreeDespiteACopiedDescriptor() throws {
         try inFolder { folder in
             let path = folder + "/serve.lock"
             func lockAndCopy() throws -> Descriptor {

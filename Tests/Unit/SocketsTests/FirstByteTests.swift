@@ -66,7 +66,7 @@ import Testing
         #expect((1...60_000_000_000).contains(span))
     }
 
-    /// What the kernel holds and epoll has not told of yet is a request in flight, not an idle connection.
+    /// Bytes that epoll has not reported yet are a request in flight, not an idle connection.
     @Test func bytesThatCameJustBeforeDrainingAreServed() async throws {
         let arrivals = Arrivals()
         let (answer, silence) = try await onLoop(serving: arrivals.serve) { loop, group in

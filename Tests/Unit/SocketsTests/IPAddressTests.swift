@@ -26,7 +26,7 @@ import Testing
         "1:2:3:4:5:6:7:", "::1.2.3", "::1.2.3.4:5", "1:2:3:4:5:6:7:1.2.3.4", "::256.0.0.1", "fe80::1%eth0", "[::1]",
         "::ffff:01.2.3.4", "1:2:3:4:5:6:7:8\u{0}", "٣.2.3.4", "::00000", "1234.2.3.4",
     ])
-    func otherText_isNoAddress(_ text: String) {
+    func otherText_isNotAnAddress(_ text: String) {
         #expect(IPAddress(text) == nil, "\(text)")
     }
 
@@ -58,7 +58,7 @@ import Testing
         "4000::1", "5f00::1", "2001::1", "2001:0:4136:e378::", "2001:1ff:ffff::1", "2001:db8::1", "2002:7f00:1::1",
         "2002:808:808::1", "3fff::1", "3fff:fff::1",
     ])
-    func notOfTheInternet(_ text: String) throws {
+    func nonPublicAddresses(_ text: String) throws {
         #expect(try !#require(IPAddress(text)).isPublic)
     }
 
@@ -69,7 +69,7 @@ import Testing
         "2000::1", "2001:200::1", "2001:db7::1", "2001:db9::1", "2003::1", "2606:4700::1111", "3ffe::1",
         "3fff:1000::1",
     ])
-    func ofTheInternet(_ text: String) throws {
+    func publicAddresses(_ text: String) throws {
         #expect(try #require(IPAddress(text)).isPublic)
     }
 
@@ -103,7 +103,7 @@ import Testing
         "", "/8", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/+8", "10.0.0.0/08", "10.0.0.0/8/8", "::/129",
         "10.0.0.1/8", "2001:db8::1/64", "10.0.0.0/ 8", "10.0.0.0/1234", "::ffff:10.0.0.0/8", "h/8", "10.0.0.0/a",
     ])
-    func otherText_isNoBlock(_ text: String) {
+    func otherText_isNotABlock(_ text: String) {
         #expect(IPNetwork(text) == nil, "\(text)")
     }
 }

@@ -28,7 +28,7 @@ import Testing
         throw SystemError(call: "fcntl", code: EMFILE)
     }
 
-    @Test func descriptorsAreTakenByName_AndKeptFromOtherPrograms() throws {
+    @Test func descriptorsAreConsumedByName_AndNotInherited() throws {
         let first = try Self.row(3)
         do {
             var inherited = try InheritedDescriptors(
@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test(
-        "Descriptors for another process are left alone, and none is none",
+        "Descriptors for another process are left alone; without any there are none",
         arguments: [
             [:], ["LISTEN_FDS": "1", "LISTEN_FDNAMES": "visitors"],
             ["LISTEN_PID": "8", "LISTEN_FDS": "x"], ["LISTEN_PID": "07", "LISTEN_FDS": "1"],
@@ -90,7 +90,7 @@ import Testing
 
     /// The number of listeners covers every socket and every loop.
     @Test(
-        "Sockets are shared out among loops",
+        "Sockets are distributed among loops",
         arguments: [(1, 1, [1]), (1, 4, [1, 1, 1, 1]), (4, 4, [1, 1, 1, 1]), (5, 2, [3, 2]), (3, 2, [2, 1])])
     func sharing(sockets: Int, loops: Int, expected: [Int]) throws {
         let bound = try BoundSockets.local(count: sockets)
@@ -106,8 +106,8 @@ import Testing
         #expect(again.count == sockets && !again.isShared)
     }
 
-    /// Regression: who inherits a lock and fails to serve unlocked the file for the server that goes on.
-    @Test func anInheritedLockThatIsGivenUpStaysWithWhoLeftIt() throws {
+    /// Regression: who inherits a lock and fails to serve unlocked the file for the server that continues.
+    @Test func releasedInheritedLockStaysWithItsOwner() throws {
         let path = FileManager.default.temporaryDirectory.appending(path: "lock-\(UUID().uuidString)").path
         defer { try? FileManager.default.removeItem(atPath: path) }
         do {
@@ -122,7 +122,7 @@ import Testing
         _ = try FileLock(path: path)
     }
 
-    @Test func aLockThatIsLeftToASuccessorStaysUntilThatOneEnds() throws {
+    @Test func lockLeftToASuccessorLastsUntilItEnds() throws {
         let path = FileManager.default.temporaryDirectory.appending(path: "lock-\(UUID().uuidString)").path
         defer { try? FileManager.default.removeItem(atPath: path) }
         let lock = try FileLock(path: path)

@@ -13,7 +13,7 @@ import Testing
         }
     }
 
-    @Test func connectionsBeyondTheCapAreClosed_AndTheirPlaceIsGivenAgain() async throws {
+    @Test func connectionsBeyondTheLimitAreClosed_AndSlotsAreReused() async throws {
         let admission = AdmissionControl(maximum: 100, maximumPerAddress: 2)
         let served = try await onLoop(serving: echo) { loop, _ -> [Int] in
             let address = try listen(on: loop, admission: admission)
@@ -30,7 +30,7 @@ import Testing
         #expect(served == [0, 1])
     }
 
-    @Test func acceptingGoesOnWithoutSpinning_AfterDescriptorsRanOut() async throws {
+    @Test func acceptingContinuesWithoutSpinning_AfterDescriptorsRanOut() async throws {
         let calls = Mutex(0)
         let served = try await onLoop(serving: echo) { loop, _ in
             let sockets = try BoundSockets.local()

@@ -9,7 +9,7 @@ import Testing
     private static let header = Array("PROXY TCP4 203.0.113.7 192.0.2.1 56324 443\r\n".utf8)
 
     /// OpenSSL reads the descriptor itself: had one byte too many been taken, the handshake would fail.
-    @Test func tlsBeginsBehindTheHeader_ThoughBothHaveComeTogether() async throws {
+    @Test func tlsBeginsAfterTheHeader_EvenInOneSegment() async throws {
         let folder = try TestCertificates.folder()
         let server = try TLSContext.server(
             certificate: try TestCertificates.pem("good"), privateKey: try TestCertificates.privateKey("good"))

@@ -10,7 +10,7 @@ import Testing
     /// closes a file of theirs: a database, another connection.
     @Test func descriptorThatCannotBeRegisteredIsClosedExactlyOnce() async throws {
         let outcome = try await onLoop { loop, _ -> [Int32] in
-            // epoll takes no regular files: EPERM.
+            // epoll does not accept regular files: EPERM.
             let descriptor = Descriptor(owning: unsafe open("/proc/self/exe", O_RDONLY | O_CLOEXEC))
             errno = 0
             let code = Self.register(descriptor, on: loop)

@@ -15,7 +15,7 @@ import Testing
 
     /// It would hold the listening sockets and the lock, and leave a zombie behind when it ends at last.
     @Test(arguments: ["exec sleep 1000", "trap '' TERM; echo >&3; while :; do sleep 1; done", "exit 3"])
-    func aSuccessorThatIsGivenUpIsEndedAndReaped(script: String) async throws {
+    func abandonedSuccessorIsEndedAndReaped(script: String) async throws {
         let process = try await onLoop { loop, _ in
             let successor = try Self.start(script)
             // Its trap is set when it has said so; the others say nothing.
@@ -29,7 +29,7 @@ import Testing
     }
 
     /// The server ends too: there is no loop left to wait with.
-    @Test func aSuccessorThatIsGivenUpWhileTheServerStopsIsKilled() async throws {
+    @Test func abandonedSuccessorIsKilledWhileTheServerStops() async throws {
         let successor = try Self.start("trap '' TERM; echo >&3; while :; do sleep 1; done")
         try await onLoop { loop, group in
             while successor.connection.listen() == false {

@@ -3,7 +3,7 @@ import Sockets
 import Testing
 
 @Suite struct SystemAccountTests {
-    @Test func theUserOfThisProcessAndWhoBecameIt() throws {
+    @Test func namesTheUserAndTheSudoUser() throws {
         let name = try #require(SystemAccount.name(of: getuid()))
         #expect(name == NSUserName())
         #expect(SystemAccount.current(sudoUser: nil) == name)

@@ -8,12 +8,12 @@ import Testing
         try TLSAcceptor(certificate: certificate, privateKey: key)
     }
 
-    @Test(arguments: ["good", "rsa", "p384", "chained", "expired"]) func pairIsTaken(name: String) throws {
+    @Test(arguments: ["good", "rsa", "p384", "chained", "expired"]) func pairIsAccepted(name: String) throws {
         _ = try Self.acceptor(TestCertificates.pem(name), TestCertificates.privateKey(name))
     }
 
     /// Certificate and key in one file, for both; text around the blocks; line ends of other systems.
-    @Test func fileWithBothIsTaken() throws {
+    @Test func fileWithBothIsAccepted() throws {
         let both =
             try Array("issued by hand\n".utf8) + TestCertificates.pem("chained") + Array("\n\n".utf8)
             + TestCertificates.privateKey("chained")
@@ -23,7 +23,7 @@ import Testing
     }
 
     /// How `openssl ecparam -genkey` writes it.
-    @Test func keyBehindItsParametersIsTaken() throws {
+    @Test func keyAfterItsParametersIsAccepted() throws {
         let parameters = "-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n"
         _ = try Self.acceptor(
             TestCertificates.pem("good"), Array(parameters.utf8) + TestCertificates.privateKey("good"))

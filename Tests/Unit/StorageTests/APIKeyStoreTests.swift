@@ -26,7 +26,7 @@ import Testing
         #expect(try await ours.apiKeys().map(\.revokedAt) == [bench.clock.now()])
     }
 
-    @Test("a key keeps when it expires, and the audit log has it; its holder is found afterwards too")
+    @Test("a key's expiry is stored and audited, and an expired key is still found")
     func expires() async throws {
         let bench = try Bench()
         let database = try bench.open()

@@ -29,7 +29,7 @@ import Testing
         return found
     }
 
-    @Test("each list has everything once, in its order, whatever the pages' length", arguments: [1, 7, 1_000])
+    @Test("each list has everything once, in order, for any page size", arguments: [1, 7, 1_000])
     func whole(limit: Int) async throws {
         var sessions: [Session] = []
         for number in 0..<12 {
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test("of more events than an export holds, it has the newest")
+    @Test("an export has the newest events up to its limit")
     func newest() async throws {
         let user = try #require(try await database.completeSignIn(record("ann", at: now)).session).user
         let limit = AccountRecord.limit

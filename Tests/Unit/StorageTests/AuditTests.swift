@@ -30,9 +30,9 @@ import Testing
         try await lines(AuditFilter(user: user)).map(\.kind)
     }
 
-    // MARK: What is told
+    // MARK: Audited actions
 
-    @Test func aSignInIsToldWithWhoWhenceAndAboutWhom() async throws {
+    @Test func signInIsAuditedWithActorNetworkAndPerson() async throws {
         let result = try await AuditActor.$current.withValue(.visitor(network: "192.0.2.0/24")) {
             try await signIn()
         }
@@ -47,7 +47,7 @@ import Testing
         #expect(try await kinds(UserID(unchecked: "usr_nobody")) == [])
     }
 
-    @Test("a refusal of somebody Apple has vouched for is told with its reason code")
+    @Test("a refusal of a verified person is audited with its reason code")
     func refusals() async throws {
         let ann = try #require(try await signIn().user)
         #expect(try await signIn("new", policy: .closed) == .refused(.closed, nil))
@@ -86,7 +86,38 @@ import Testing
         #expect(try await kinds(bob).last == .userApproved)
     }
 
-    @Test func keysAndNotificationsAreTold() async throws {
+    @Test func anOperatorsLineNamesThePersonUntilTheirAccountIsDeleted() async throws {
+        let ann = try #require(try await signIn().user?.id)
+        let now = bench.clock.now()
+        try await AuditActor.$current.withValue(.operatorPage(UserID(unchecked: "usr_operator"), network: nil)) {
+            _ = try await database.patchUser(ann, UserPatch(groups: ["staff"]), at: now)
+            _ = try await database.patchUser(ann, UserPatch(state: .disabled), at: now)
+            try await database.record(.accessEnded, user: ann, object: "wiki", at: now)
+        }
+        let kinds: Set<AuditEntry.Kind> = [.userChanged, .userDisabled, .accessEnded]
+        let named = try await lines(AuditFilter(kinds: kinds))
+        #expect(named.map(\.object) == ["groups", nil, "wiki"])
+        #expect(named.map(\.person) == [ann, ann, ann])
+        // Erased also when the subject's key is gone.
+        database.close()
+        var changed = bench
+        let next = SealingKey.generate()
+        changed.keyring = SealingKeyring(current: next, previous: [Bench.key])
+        try changed.open().close()
+        changed.keyring = SealingKeyring(current: next, previous: [])
+        let later = try changed.open()
+        try await AuditActor.$current.withValue(.operator) {
+            _ = try await later.deleteUser(ann, at: now)
+            // Of a page that was read before.
+            try await later.record(.userViewed, user: ann, object: nil, at: now)
+        }
+        let left = try await later.auditLog(AuditFilter(), before: nil, limit: 1_000).items
+        #expect(left.allSatisfy { $0.person == nil } && left.first?.kind == .userViewed)
+        #expect(left.filter { kinds.contains($0.kind) }.map(\.object) == ["wiki", nil, "groups"])
+        later.close()
+    }
+
+    @Test func keysAndNotificationsAreAudited() async throws {
         let ann = try #require(try await signIn().user)
         let now = bench.clock.now()
         let key = APIKey(
@@ -128,7 +159,7 @@ import Testing
         #expect(try await lines(AuditFilter(kinds: [.certificateChanged])) == [])
     }
 
-    @Test func theEndOfASessionWhoseTimeIsOverIsNotTold() async throws {
+    @Test func expiredSessionIsNotAudited() async throws {
         let first = try #require(try await signIn().session)
         _ = try await database.completeSignIn(record("ann", replacing: first.id, at: bench.clock.now()))
         bench.clock.advance(seconds: 90_000)
@@ -177,7 +208,7 @@ import Testing
         for text in named { #expect(!file.contains(text), "\(text) is left") }
     }
 
-    @Test("lines from before a change of the sealing key are found while the old one is listed, and not without")
+    @Test("lines under an old sealing key are found only while it is listed")
     func sealingKeyChange() async throws {
         let ann = try #require(try await signIn().user)
         database.close()
@@ -201,7 +232,7 @@ import Testing
 
     // MARK: Reading and keeping
 
-    @Test("lines go when their time is over, in batches, and not one before", arguments: [1, 450])
+    @Test("lines are deleted in batches at their time, and none before", arguments: [1, 450])
     func retention(count: Int) async throws {
         let age = RetentionPolicy().audit
         #expect(age == 400 * 86_400)

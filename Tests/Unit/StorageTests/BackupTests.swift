@@ -35,7 +35,7 @@ import Testing
         Set(try Stranger(path).rows("SELECT token_hash FROM session").compactMap { $0[0].blob })
     }
 
-    @Test("a copy beside writers has every sign-in that was answered before it began, and is one whole, private file")
+    @Test("a copy during writes has every earlier acknowledged sign-in, and is one complete, private file")
     func copiesBesideWriters() async throws {
         let bench = try Bench()
         let database = try bench.open()
@@ -79,7 +79,7 @@ import Testing
         #expect(names.filter { $0.hasPrefix("copy.db") } == ["copy.db"])
     }
 
-    @Test("a copy that is ended between two steps throws what ended it")
+    @Test("a copy interrupted between two steps throws the interruption")
     func endsBetweenSteps() async throws {
         let bench = try Bench()
         try bench.open().close()
@@ -135,7 +135,23 @@ import Testing
         }
     }
 
-    @Test("a database that somebody has open is not merged into one file")
+    @Test("without a keyring, too, a database must have the expected origin")
+    func checksOriginAlone() throws {
+        let bench = try Bench()
+        try bench.open().close()
+        let path = bench.folder.path + "/bramley.db"
+        func examine(_ origin: DatabaseOrigin) throws(StorageOpenError) {
+            _ = try DatabaseExamination.examine(path, origin: origin, at: bench.clock.now())
+        }
+        try examine(.real)
+        #expect(throws: StorageOpenError.wrongOrigin(path, found: .real, expected: .simulated)) {
+            try examine(.simulated)
+        }
+        try bench.stranger().execute("DELETE FROM meta WHERE key = 'origin'")
+        #expect(throws: StorageOpenError.corrupt(path, detail: "it has no origin")) { try examine(.simulated) }
+    }
+
+    @Test("a database that is open elsewhere is not merged into one file")
     func settlesNoOpenDatabase() throws {
         let bench = try Bench()
         let path = bench.folder.path + "/bramley.db"
@@ -146,8 +162,8 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: path + "-wal"))
     }
 
-    @Test("the first missing step is told, and none of a new or current database")
-    func tellsPendingStep() throws {
+    @Test("the first missing step is reported, and none for a new or current database")
+    func reportsPendingStep() throws {
         let bench = try Bench()
         #expect(try Store.pendingStep(bench.options().store, steps: Schema.steps, keyring: bench.keyring) == nil)
         try bench.open().close()

@@ -53,7 +53,7 @@ struct Bench {
                 directory: directory ?? folder.path, postgres: postgres, origin: origin, busyTimeout: busyTimeout),
             sessionLimits: Self.limits, retention: retention, onAccountDeleted: onAccountDeleted)
         // Of no test's concern but where it is: the machine may be slow.
-        options.store.notePatience = .seconds(60)
+        options.store.optionalWritePatience = .seconds(60)
         return options
     }
 

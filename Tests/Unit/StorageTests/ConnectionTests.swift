@@ -8,7 +8,7 @@ import Testing
 @testable import Accounts
 @testable import Storage
 
-/// What a connection promises, whoever uses it.
+/// The contract of a connection.
 @Suite(.onSQLite) final class ConnectionTests {
     private let path: String
     private let folder: TemporaryFolder
@@ -29,7 +29,7 @@ import Testing
 
     private static let count = "SELECT count(*) FROM parent"
 
-    @Test("a reader sees one snapshot while a writer commits, and does not hold it up")
+    @Test("a reader sees one snapshot while a writer commits, and does not delay it")
     func readsOneSnapshot() throws {
         let writer = try open()
         let reader = try open(isReadOnly: true)
@@ -42,7 +42,7 @@ import Testing
         #expect(try reader.integer(Self.count) == 1)
     }
 
-    @Test("a writer gets the lock soon, beside a program that takes it again and again")
+    @Test("a writer gets the lock soon, even if another process takes it repeatedly")
     func waitsItsTurn() async throws {
         let (other, waiting) = (try Stranger(path, patience: 20_000), try open(busyTimeout: 20_000))
         let turns = Turns()
@@ -111,7 +111,7 @@ import Testing
         #expect(try connection.rows("SELECT id FROM parent").map { Int64($0.values[0]) } == [2])
     }
 
-    @Test("another's lock is waited for as long as configured, and no longer", arguments: [0, 150])
+    @Test("another connection's lock is awaited exactly as long as configured", arguments: [0, 150])
     func waitsForALock(milliseconds: Int) throws {
         let connection = try open(busyTimeout: milliseconds)
         let stranger = try Stranger(path)
@@ -126,7 +126,7 @@ import Testing
         try connection.inTransaction { try connection.run("INSERT INTO parent VALUES (1)") }
     }
 
-    @Test("a write succeeds when the lock is given back in time")
+    @Test("a write succeeds when the lock is released in time")
     func waitsUntilALockIsGone() async throws {
         let queue = ConnectionQueue(try open(busyTimeout: 600_000), label: "test")
         let stranger = try Stranger(path)
@@ -150,7 +150,7 @@ import Testing
     }
 
     @Test("a closing queue finishes accepted work and refuses later work")
-    func closesBehindWhatWaits() throws {
+    func closesAfterPendingWork() throws {
         let queue = ConnectionQueue(try open(), label: "test")
         let done = Mutex(0)
         for number in 1...50 {
@@ -165,7 +165,7 @@ import Testing
         queue.close()
     }
 
-    @Test("a look-up that runs while the readers close ends well, and closes its connection; later ones are refused")
+    @Test("a look-up during closing succeeds and closes its connection; later ones are refused")
     func closesWithReadersActive() throws {
         let readers = ReadConnections(Connections(path: path, busyTimeout: 0, use: .server))
         var kept: (any EngineConnection)?
@@ -203,7 +203,7 @@ import Testing
         queue.close()
     }
 
-    @Test("a read-only connection cannot write and makes no file")
+    @Test("a read-only connection cannot write or create a file")
     func readsOnly() throws {
         let reader = try open(isReadOnly: true)
         let write = #expect(throws: SQLiteError.self) { try reader.run("INSERT INTO parent VALUES (1)") }
@@ -231,8 +231,8 @@ import Testing
         #expect(throws: SQLiteError.self) { try connection.run("SELECT \"nothing\"") }
     }
 
-    @Test("an error within a copy ends it, and both connections work on")
-    func copiesUntilTold() throws {
+    @Test("an error during a copy ends it, and both connections still work")
+    func copiesUntilInterrupted() throws {
         struct Enough: Error {}
         let source = try open()
         try source.inTransaction {

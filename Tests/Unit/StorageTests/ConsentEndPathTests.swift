@@ -37,7 +37,7 @@ import Testing
         #expect(try await outcome == "revoked")
         #expect(try await bench.database.user(team: Bench.team, subject: AppleSubject("ann")) == nil)
         #expect(try await bench.user() == nil)
-        // Whoever consents anew is somebody new.
+        // A person who consents again is new.
         guard case .signedIn(_, let session, _) = await (try bench.beside()).signInWithApple() else {
             throw LinkBench.Unexpected()
         }

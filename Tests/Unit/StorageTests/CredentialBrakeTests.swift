@@ -60,7 +60,7 @@ import Testing
 
     // MARK: The brake
 
-    @Test("dead answers to a twentieth of the hour's checks stop nothing; one more stops the checks")
+    @Test("dead answers up to a twentieth of the hour's checks are applied; one more stops the checks")
     func share() async throws {
         try await people(421)
         let checks = try await begin()
@@ -86,7 +86,7 @@ import Testing
         #expect(try deadCount() == 57)
     }
 
-    @Test("within the hour it does not, across a restart and a clock set back by minutes", arguments: [59 * 60, -600])
+    @Test("within the hour the count survives a restart and a clock set back by minutes", arguments: [59 * 60, -600])
     func windowHolds(seconds: Int64) async throws {
         try await people(20)
         let checks = try await begin()
@@ -97,7 +97,7 @@ import Testing
         #expect(try await reopened.recordCheck(.dead, of: checks[19], at: now) == .heldBack)
     }
 
-    @Test("resume: what was held back is forgotten, and asked again when its day is over")
+    @Test("resume: held-back answers are discarded, and checked again after a day")
     func resume() async throws {
         try await people(25)
         _ = try await dead(try await begin())
@@ -120,7 +120,7 @@ import Testing
         #expect(status.gate.brake == nil)
     }
 
-    @Test("resume, accepting: what was held back is applied, and for a day nothing is")
+    @Test("resume, accepting: held-back answers are applied, and for a day none is held back")
     func accept() async throws {
         try await people(80)
         let checks = try await begin(60)
@@ -136,7 +136,7 @@ import Testing
         #expect(try await dead(late).filter { $0 == .heldBack }.count == 1)
     }
 
-    @Test("a sign-in takes a held-back answer away: accepting the wave later does not touch it")
+    @Test("a sign-in cancels a held-back answer: accepting the wave later does not affect it")
     func signInWhileHeldBack() async throws {
         try await people(20)
         let checks = try await begin()
@@ -168,7 +168,7 @@ import Testing
         _ = try await database.recordCheck(answer, of: check, at: now)
     }
 
-    @Test("Apple refuses us: those in flight are one refusal, then one credential at a time, ever later")
+    @Test("Apple refuses us: concurrent refusals count once, then single checks with growing pauses")
     func pauses() async throws {
         try await people(50)
         for check in try await begin(10) { try await refuse(check) }
@@ -196,7 +196,7 @@ import Testing
         #expect(try await status().live == 50)
     }
 
-    @Test("one accepted check ends it, and the rest goes on")
+    @Test("one accepted check ends the pause, and the others resume")
     func ends() async throws {
         try await people(20)
         try await refuse(try #require(try await begin(1).first))
@@ -206,7 +206,7 @@ import Testing
         #expect(try await begin().count == 18)
     }
 
-    @Test("an answer to a check from before the refusal ends nothing")
+    @Test("an answer to a check from before the refusal does not end the pause")
     func earlierAnswer() async throws {
         try await people(2)
         let checks = try await begin()
@@ -217,7 +217,7 @@ import Testing
         #expect(try await status().gate.pauses.count == 1)
     }
 
-    @Test("a sign-in that Apple let through ends it, when it began after the refusal")
+    @Test("a sign-in that began after the refusal and succeeded ends the pause")
     func signInEnds() async throws {
         try await people(1)
         let earlier = now
@@ -234,7 +234,7 @@ import Testing
         #expect(try await status().gate.pauses.isEmpty)
     }
 
-    @Test("one client's pause leaves the others alone, and nobody is called dead during it")
+    @Test("one client's pause does not affect others, and no credential dies during it")
     func perClient() async throws {
         try await people(5, client: Self.app)
         try await people(5)

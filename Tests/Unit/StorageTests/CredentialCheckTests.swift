@@ -64,7 +64,7 @@ import Testing
 
     // MARK: At most once a day
 
-    @Test("a sign-in is a check itself: nothing is due for a day, and something within two")
+    @Test("a sign-in counts as a check: the next is due after one day and within two")
     func afterSignIn() async throws {
         try await signIn()
         bench.clock.advance(milliseconds: Self.day * 1_000 - 1)
@@ -75,7 +75,7 @@ import Testing
         #expect(try await begin().count == 1)
     }
 
-    @Test("ten days: at most once in 24 hours, and once in every 25, with a restart at every hour")
+    @Test("during ten days with hourly restarts there is at most one check in 24 hours, and one in every 25")
     func tenDays() async throws {
         for person in 0..<20 { try await signIn("p\(person)") }
         var moments: [String: [Int64]] = [:]
@@ -102,7 +102,7 @@ import Testing
         }
     }
 
-    @Test("two processes take each credential once, whoever comes first")
+    @Test("two processes check each credential once")
     func twoProcesses() async throws {
         for person in 0..<40 { try await signIn("p\(person)") }
         bench.clock.advance(seconds: 2 * Self.day)
@@ -115,7 +115,7 @@ import Testing
         #expect(Set((taken + rest).map(\.subject)).count == 40)
     }
 
-    @Test("the longest waiting first, of all clients, and no more than asked for")
+    @Test("the longest waiting are first, of all clients, up to the limit")
     func order() async throws {
         for person in 0..<6 {
             try await signIn("p\(person)", client: Self.scope.clients[person % 2])
@@ -126,7 +126,7 @@ import Testing
         #expect(seen == (0..<6).map { "p\($0)" })
     }
 
-    @Test("a plan that says otherwise does not make two checks of a day")
+    @Test("an early plan does not cause two checks in a day")
     func guarded() async throws {
         _ = try await begun()
         try execute("UPDATE apple_credential SET next_check_at = 1")
@@ -153,7 +153,7 @@ import Testing
         #expect(try await begin().count == 50)
     }
 
-    @Test("a clock set back by a month: asked about again a day from now, not a month")
+    @Test("after the clock is set back by a month the next check is in a day")
     func clockSetBack() async throws {
         _ = try await begun()
         bench.clock.advance(seconds: -30 * Self.day)
@@ -164,7 +164,7 @@ import Testing
         #expect(try await begin().count == 1)
     }
 
-    @Test("a clock set ahead and back again: nobody is asked about twice in a day")
+    @Test("a clock set ahead and back causes no second check in a day")
     func clockSetAhead() async throws {
         _ = try await begun()
         bench.clock.advance(seconds: 365 * Self.day)
@@ -176,7 +176,7 @@ import Testing
         #expect(try await begin().isEmpty)
     }
 
-    @Test("credentials of other teams and clients are not checked and delay nobody's check")
+    @Test("credentials of other teams and clients are not checked and delay no check")
     func others() async throws {
         try await signIn("stranger", client: ClientID("com.example.gone"))
         var other = StorageTests.record("ann", at: now)
@@ -210,14 +210,14 @@ import Testing
         #expect(try await database.user(web.user)?.credentialState == .authorized)
     }
 
-    @Test("not made: due again at the given time, and the attempts are counted until one is answered")
+    @Test("a check that was not made is due at the given time, and attempts are counted until an answer")
     func notMade() async throws {
         try await signIn()
         var check = try await forceDue("ann")
         for failures in 0..<3 {
             #expect(check.failures == failures)
             let retryAt = now.adding(seconds: 3_600)
-            #expect(try await record(.notMade(retryAt: retryAt), check) == .noted)
+            #expect(try await record(.notMade(retryAt: retryAt), check) == .recorded)
             bench.clock.advance(milliseconds: 3_599_999)
             #expect(try await begin().isEmpty)
             bench.clock.advance(milliseconds: 1)
@@ -231,7 +231,7 @@ import Testing
     // MARK: What happens while Apple is asked
 
     @Test(
-        "a sign-in meanwhile, in the same second by Apple's clock: the dead answer is about the older token", .onSQLite)
+        "after a sign-in in the same second of Apple's clock, a dead answer concerns the older token", .onSQLite)
     func signInMeanwhile() async throws {
         let old = try await signIn()
         let check = try await forceDue("ann")
@@ -245,7 +245,7 @@ import Testing
         #expect(try await database.checkStatus(Self.scope, at: now).dead == 0)
     }
 
-    @Test("a sign-in that is older by Apple's clock keeps the token, and the answer counts")
+    @Test("after a sign-in that is older by Apple's clock, the answer counts")
     func olderSignIn() async throws {
         try await signIn()
         let check = try await forceDue("ann")
@@ -259,7 +259,7 @@ import Testing
 
     /// One client's token is found dead while another's seems to live, and then Apple's late word of an end before the
     /// last sign-in takes that one: nothing carries the consent any more.
-    @Test("a late notification that takes the last token: what the check found dead was the sign-in that counts")
+    @Test("a late notification ends the last token: the dead one was of the latest sign-in")
     func lateNotificationAboutTheOtherToken() async throws {
         let app = try await signIn(client: Self.scope.clients[1])
         bench.clock.advance(seconds: 2)
@@ -278,7 +278,7 @@ import Testing
     }
 
     /// The same word of Apple's, and the sign-in it is older than still stands.
-    @Test("a late notification that leaves a token alive: the person is authorized")
+    @Test("a late notification that leaves a live token keeps the person authorized")
     func lateNotificationBesideALiveToken() async throws {
         try await signIn(client: Self.scope.clients[1])
         bench.clock.advance(seconds: 2)
@@ -291,7 +291,7 @@ import Testing
         #expect(try await database.user(web.user)?.credentialState == .authorized)
     }
 
-    @Test("a deletion meanwhile, and the same person new under the same row")
+    @Test("an answer after a deletion does not affect the same person's new row")
     func deletionMeanwhile() async throws {
         let session = try await signIn()
         let check = try await forceDue("ann")
@@ -304,7 +304,7 @@ import Testing
         #expect(try await isLive(fresh))
     }
 
-    @Test("a check whose answer comes after the next one has begun counts no more")
+    @Test("an answer after the next check has begun is ignored")
     func lateAnswer() async throws {
         let late = try await begun()
         bench.clock.advance(seconds: 2 * Self.day)

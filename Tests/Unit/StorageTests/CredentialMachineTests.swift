@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    @Test("every event in every state, and what can come twice, twice", .onSQLite, arguments: Start.allCases)
+    @Test("every event in every state, repeated where that is possible", .onSQLite, arguments: Start.allCases)
     func everyCell(start: Start) async throws {
         let world = try World()
         for act in Act.allCases {
@@ -53,7 +53,7 @@ import Testing
         for second in Self.second {
             // Whoever waits to be revoked at Apple is not imported.
             if second == .imported, [.erased, .deleted].contains(first) { continue }
-            // The one answer there is has been taken: another is about nothing.
+            // The only answer was applied: another has no effect.
             if second.isCheck, first == .deadBesideAnother { continue }
             let life = try await Life(second.rawValue, in: world, for: [first, second])
             try await life.meet(first, "first")
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test("once moved, the old identity stays transferred, and what is told of it is told of the new one", .onSQLite)
+    @Test("once moved, the old identity stays transferred, and its notifications affect the new one", .onSQLite)
     func afterTheMove() async throws {
         let world = try World()
         for act in [Act.revoked, .revokedBefore, .disabled, .erased, .imported, .deleted] {

@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test(
-        "in every order, and each word twice, the state is that of Apple's clock", arguments: StoreKind.allCases, cases)
+        "in every order, with repetitions, the state follows Apple's clock", arguments: StoreKind.allCases, cases)
     func everyOrder(kind: StoreKind, test: Case) async throws {
         let subject = try StoreContractTests.Subject(kind, onAccountDeleted: test.policy)
         let (store, start) = (subject.store, subject.now)
@@ -110,7 +110,7 @@ import Testing
     }
 
     @Test(
-        "a change has its time and cause wherever the person is read, and is told once", arguments: StoreKind.allCases)
+        "a change has one event, and its time and cause wherever the person is read", arguments: StoreKind.allCases)
     func shown(kind: StoreKind) async throws {
         let subject = try StoreContractTests.Subject(kind)
         let (store, time) = (subject.store, subject.now)
@@ -140,7 +140,7 @@ import Testing
         #expect(updates.map(\.fields) == [["credentialState"], ["credentialState"]])
     }
 
-    @Test("an import is authorized from its own time; a later one of somebody known changes nothing")
+    @Test("an import is authorized from its time; a later import of a known person changes nothing")
     func imported() async throws {
         let bench = try Bench()
         let database = try bench.open()

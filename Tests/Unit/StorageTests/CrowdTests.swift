@@ -18,7 +18,7 @@ import Testing
 
     // MARK: Numbers that are kept
 
-    @Test("an old number is told at once, while it is counted again")
+    @Test("an old number is returned at once, while it is counted again")
     func nobodyWaitsForASlowCount() async throws {
         let numbers = KeptNumbers<Int>(quick: .zero, rest: 0)
         let gate = Gate()
@@ -34,7 +34,7 @@ import Testing
         while try await numbers.current({ 2 }) == 1 { await Task.yield() }
     }
 
-    @Test("after an error the old number is told, and counted again")
+    @Test("after an error the old number is returned, and counted again")
     func aCountThatFailsIsRepeated() async throws {
         let numbers = KeptNumbers<Int>(quick: .zero, rest: 0)
         #expect(try await numbers.current { 1 } == 1)

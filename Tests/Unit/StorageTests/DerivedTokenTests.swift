@@ -93,7 +93,7 @@ import Testing
         #expect(try computed(bench) == [])
     }
 
-    @Test("the ticket and the code of somebody who waits")
+    @Test("the ticket and the code of a waiting person")
     func waitingTicket() async throws {
         let bench = try LinkBench(asksExisting: true)
         guard case .asksExisting(let person) = await bench.signInWithApple() else { throw LinkBench.Unexpected() }

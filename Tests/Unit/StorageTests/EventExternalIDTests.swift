@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    @Test("an event keeps the external ID of its time, and carries none that was taken away")
+    @Test("an event keeps the external ID of its time, and has none after its removal")
     func ofItsTime() async throws {
         let bench = try await WebhookBench(people: 1)
         let ann = bench.people[0]
@@ -35,7 +35,7 @@ import Testing
         #expect(told.map(\.externalID) == ["one", "two", nil, nil, nil])
     }
 
-    @Test("a webhook that waited for the deletion carries it")
+    @Test("a webhook delivered after the deletion carries it")
     func webhook() async throws {
         let bench = try await WebhookBench(people: 1)
         let ann = bench.people[0]

@@ -20,7 +20,7 @@ import Testing
 
     private func fields(_ page: EventPage?) -> [String] { page?.items.flatMap(\.fields) ?? ["none"] }
 
-    @Test func placeIsGoneOnceAnEventBehindItIs() async throws {
+    @Test func cursorExpiresOnceALaterEventIsDeleted() async throws {
         let bench = try Bench()
         let database = try bench.open()
         try await record(1...3, bench, database)
@@ -29,7 +29,7 @@ import Testing
         try await record(4...5, bench, database)
         bench.clock.advance(milliseconds: 90 * 86_400_000 - 1000)
         #expect(try await database.maintain(at: bench.clock.now()).events == 3)
-        // 1 to 3 are deleted. Who stands behind 3 has missed nothing; who stands behind 2 has.
+        // 1 to 3 are deleted. A reader after 3 has missed nothing; one after 2 has.
         #expect(fields(try await database.eventPage(JournalFilter(), after: nil, limit: 9)) == ["n4", "n5"])
         #expect(fields(try await database.eventPage(JournalFilter(), after: .sequence(3), limit: 9)) == ["n4", "n5"])
         #expect(try await database.eventPage(JournalFilter(), after: .sequence(2), limit: 9) == nil)
@@ -40,7 +40,7 @@ import Testing
         #expect(try await database.eventPage(JournalFilter(), after: .sequence(6), limit: 9) == nil)
     }
 
-    /// Otherwise whoever has read everything would lose their place by nothing having happened.
+    /// Otherwise a reader of everything would lose its position although nothing happened.
     @Test func newestEventOutlivesItsTime() async throws {
         let bench = try Bench()
         let database = try bench.open()

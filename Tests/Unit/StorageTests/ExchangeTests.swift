@@ -8,7 +8,7 @@ import Testing
 
 @testable import Accounts
 
-/// The right to send a code, taken once; and the token a deletion brings.
+/// The right to send a code, claimed once; and the token that comes with a deletion.
 @Suite struct ExchangeTests {
     private typealias Subject = StoreContractTests.Subject
 
@@ -17,8 +17,8 @@ import Testing
             attempt: attempt, request: SHA256.hash(utf8: request), begunAt: now, expiresAt: now.adding(seconds: 600))
     }
 
-    @Test("of many who want a claim at once, one has it; the others learn whose it is", arguments: StoreKind.allCases)
-    func isTakenOnce(kind: StoreKind) async throws {
+    @Test("of many concurrent claims one succeeds; the others learn whose it is", arguments: StoreKind.allCases)
+    func isClaimedOnce(kind: StoreKind) async throws {
         let subject = try Subject(kind)
         let (attempt, now) = (randomDigest(), subject.now)
         let results = try await withThrowingTaskGroup(of: ExchangeClaim?.self) { group in
@@ -50,7 +50,7 @@ import Testing
         #expect(try await subject.store.beginExchange(claim(randomDigest(), at: now), consent: nil) == nil)
     }
 
-    @Test("the name is safe with the claim, and not without it", arguments: StoreKind.allCases)
+    @Test("the name is stored only with the claim", arguments: StoreKind.allCases)
     func keepsName(kind: StoreKind) async throws {
         let subject = try Subject(kind)
         let attempt = randomDigest()
@@ -63,7 +63,7 @@ import Testing
         #expect(try await subject.store.user(session.user)?.name == PersonName(given: "Ann"))
     }
 
-    @Test("a claim outlives the process, and goes at its time")
+    @Test("a claim survives a restart, and expires")
     func outlives() async throws {
         let bench = try Bench()
         let database = try bench.open()
@@ -87,7 +87,7 @@ import Testing
             issuedAt: time)
     }
 
-    @Test("a token of a deletion is kept beside those of other apps, the latest by Apple's clock")
+    @Test("a token that came with a deletion is stored per app, the latest by Apple's clock")
     func keepsCredential() async throws {
         let bench = try Bench()
         let database = try bench.open()

@@ -22,7 +22,7 @@ import Testing
         try await bench.signIn.ticket(ofWaiting: person.id, binding: .value(bench.browser))
     }
 
-    @Test("the question makes nobody; reloaded, it is the same; I'm new makes the user and the session, once")
+    @Test("the question creates no user; a reload repeats it; \"I'm new\" creates the user and the session once")
     func new() async throws {
         let bench = try LinkBench(asksExisting: true)
         let (person, form) = try await ask(bench)
@@ -61,12 +61,12 @@ import Testing
         #expect(
             await reason { _ = try await bench.signIn.connectWaiting(second.id, binding: binding) } == "link_unknown")
         #expect(try await bench.row(second.id).state == .open)
-        // The second one's page has Apple's button in place of a "Connect" that would lead back to it.
+        // The second one's page has Apple's button instead of a "Connect" that would lead back to it.
         let page = try await bench.signIn.link(second.id)
         #expect(try await bench.signIn.waitingPerson(for: page, binding: binding) == nil)
     }
 
-    @Test("\"I'm new\" sent again after signing out: the cookie of the session that ended is not handed out")
+    @Test("\"I'm new\" sent again after signing out does not return the ended session's cookie")
     func newThenSignedOut() async throws {
         let bench = try LinkBench(asksExisting: true)
         let (person, _) = try await ask(bench)
@@ -118,7 +118,7 @@ import Testing
         #expect(try await bench.database.maintain(at: bench.now).waitingIdentities == 1)
     }
 
-    @Test("known people, apps and links are not asked, and nobody where it is not configured")
+    @Test("known people, apps and links are not asked, nor anyone unless configured")
     func notAsked() async throws {
         let bench = try LinkBench(asksExisting: true)
         let link = try await bench.link()
@@ -135,7 +135,7 @@ import Testing
         guard case .signedIn = await (try LinkBench()).signInWithApple() else { throw LinkBench.Unexpected() }
     }
 
-    @Test("with sign-up closed, an account can be connected and none be made")
+    @Test("with sign-up closed, an account can be connected but not created")
     func closed() async throws {
         let bench = try LinkBench(signUp: .closed, asksExisting: true)
         let (person, _) = try await ask(bench)
@@ -145,7 +145,7 @@ import Testing
         #expect(try await bench.events().isEmpty)
     }
 
-    @Test("sealed: neither address nor token is in the database, and a deletion erases what waits")
+    @Test("neither address nor token is readable in the database, and a deletion erases the waiting identity")
     func sealed() async throws {
         let bench = try LinkBench(asksExisting: true)
         let (person, _) = try await ask(bench)

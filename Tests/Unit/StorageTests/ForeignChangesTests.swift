@@ -7,7 +7,7 @@ import Testing
 @testable import Accounts
 @testable import Storage
 
-/// Two databases on one file stand for two processes.
+/// Two databases on one file simulate two processes.
 @Suite(.onSQLite) struct ForeignChangesTests {
     private struct Two {
         let bench: Bench
@@ -58,7 +58,7 @@ import Testing
         #expect(try two.look() == nil)
     }
 
-    @Test("without a tick for a second the cache is passed by, so it is refused within that second")
+    @Test("without a tick for a second the cache is bypassed, so an ended session is refused within a second")
     func bypassesWithoutTicks() async throws {
         let two = try await Two()
         #expect(try two.look() == "active")
@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test("a tick with nothing new evicts nothing")
-    func leavesTheRestAlone() async throws {
+    func evictsNothingElse() async throws {
         let two = try await Two()
         #expect(try two.look() == "active")
         let before = two.ours.invalidations.generation
@@ -87,7 +87,7 @@ import Testing
         #expect(two.ours.invalidations.generation == before)
     }
 
-    @Test("when the journal was cut before it was seen, everything is read again")
+    @Test("when unread journal entries were deleted, everything is read again")
     func dropsAllAfterGap() async throws {
         let two = try await Two()
         #expect(try two.look() == "active")
@@ -101,7 +101,7 @@ import Testing
     @Test("after the database failed to answer, ticks recover by themselves")
     func recovers() async throws {
         let two = try await Two()
-        // A table taken away stands for a damaged page: the look at the journal fails.
+        // A dropped table simulates a damaged page: reading the journal fails.
         try two.theirs.executeOnWriter("ALTER TABLE event RENAME TO gone")
         two.bench.clock.advance(milliseconds: 2_000)
         two.ours.store.tick(at: two.now)

@@ -54,7 +54,7 @@ import Testing
         try bench.stranger().read { try Set($0.texts("SELECT subject FROM first_consent")) }
     }
 
-    @Test("writes that wait together share one transaction, and each is there when it is answered", .onSQLite)
+    @Test("writes that wait together share one transaction, and each is durable when answered", .onSQLite)
     func sharesTransactions() async throws {
         let database = try open()
         let before = database.store.statistics
@@ -65,7 +65,7 @@ import Testing
         #expect(database.store.statistics.writes == before.writes + 40)
     }
 
-    @Test("a write that fails leaves the others of its transaction alone", .onSQLite)
+    @Test("a write that fails does not affect the others in its transaction", .onSQLite)
     func isolatesFailures() async throws {
         let database = try open()
         try database.executeOnWriter(
@@ -90,7 +90,7 @@ import Testing
     }
 
     @Test(
-        "when SQLite rolls the transaction back, the others are tried again alone and only then acknowledged",
+        "when SQLite rolls the transaction back, the others are retried alone before they are acknowledged",
         .onSQLite,
         arguments: [1, 10, 19])
     func survivesLostTransaction(position: Int) async throws {
@@ -108,7 +108,7 @@ import Testing
         #expect(database.store.statistics.lost == 2)
     }
 
-    @Test("a full disk fails what does not fit and loses nothing that was acknowledged", .onSQLite)
+    @Test("a full disk fails writes that do not fit and loses no acknowledged one", .onSQLite)
     func survivesFullDisk() async throws {
         let database = try open()
         try await database.store.ready(at: bench.clock.now())
@@ -139,7 +139,7 @@ import Testing
         #expect(acknowledged.count < 119)
         #expect(try saved() == acknowledged)
 
-        // And it takes writes again when there is space, without a restart.
+        // And it accepts writes again when there is space, without a restart.
         try database.executeOnWriter("PRAGMA max_page_count = 1073741823")
         #expect(await save(database, "after", big)() == nil)
     }
@@ -161,7 +161,7 @@ import Testing
         #expect(try saved() == ["s"])
     }
 
-    @Test("a lost transaction invalidates nothing it did not do", .onSQLite)
+    @Test("a lost transaction invalidates nothing", .onSQLite)
     func lostWritesInvalidateNothing() async throws {
         let database = try open()
         let session = try #require(try await database.completeSignIn(record(at: bench.clock.now())).session)
@@ -213,7 +213,7 @@ import Testing
         #expect(database.store.statistics.transactions < 300)
     }
 
-    @Test("a closing database commits what waits and refuses what comes later", .onSQLite)
+    @Test("a closing database commits waiting writes and refuses later ones", .onSQLite)
     func finishesWhenClosing() async throws {
         let database = try open()
         let stranger = try bench.stranger()

@@ -51,7 +51,7 @@ import Testing
         #expect(try await events().count == 1)
     }
 
-    @Test func fillsWhatIsEmptyAndOverwritesNothing() async throws {
+    @Test func fillsOnlyEmptyFields() async throws {
         let first = person("ann", name: PersonName(given: "Ann"), email: "old@example.com")
         _ = try await run([first])
         let results = try await run([
@@ -103,7 +103,7 @@ import Testing
         if case .signedIn(_, _, let isNew) = result { #expect(!isNew) }
     }
 
-    @Test func importDoesNotOverwriteWhatAppleSaid() async throws {
+    @Test func importDoesNotOverwriteApplesData() async throws {
         let now = bench.clock.now()
         // Known by a sign-in, then revoked: an old token does not bring the consent back.
         _ = try await database.completeSignIn(record("ann", at: now))
@@ -125,7 +125,7 @@ import Testing
         #expect(record?.identities.first?.credentials.map(\.holdsToken) == [false])
     }
 
-    @Test func deletedPersonIsNotImportedWhileAppleIsTold() async throws {
+    @Test func deletedPersonIsNotImportedDuringTheRevocation() async throws {
         let now = bench.clock.now()
         let ann = person("ann", token: [1])
         _ = try await run([ann])

@@ -7,7 +7,7 @@ import Testing
 @testable import Accounts
 @testable import Storage
 
-/// What is told to applications, and that nothing changes without being told.
+/// Every change has its event for applications.
 @Suite struct JournalCauseTests {
     /// A change of something, made on a database where ann (`p0`) is signed in, and the events it is told by.
     struct Change: Sendable, CustomTestStringConvertible {
@@ -94,16 +94,16 @@ import Testing
     }
 
     @Test(arguments: changes)
-    func isTold(change: Change) async throws {
+    func hasItsEvent(change: Change) async throws {
         let bench = try await WebhookBench(people: 1)
         let before = try await bench.database.events(after: nil, limit: 100).count
         try await change.change(bench)
         #expect(try await bench.database.events(after: nil, limit: 100).dropFirst(before).map(Self.text) == change.told)
     }
 
-    /// The entry stands in the transaction of the change: without it there is none.
+    /// The entry is in the transaction of the change: without it nothing changes.
     @Test(.onSQLite, arguments: changes)
-    func nothingChangesUntold(change: Change) async throws {
+    func everyChangeHasAnEvent(change: Change) async throws {
         let bench = try await WebhookBench(people: 1)
         try bench.bench.stranger().write {
             try $0.execute(
@@ -115,11 +115,11 @@ import Testing
     }
 
     /// Every kind that has a cause so far; a person's move to another team has none yet. LinkRepeatTests has those of
-    /// links.
+    /// links, Tests/System/OpenID/test_applications.py the end of an access.
     @Test func everyKindIsAmongThem() {
         let told = Set(Self.changes.flatMap(\.told).map { $0.prefix { $0 != " " } }.map(String.init))
         let untold = Set(JournalEntry.Kind.allCases.map(\.rawValue)).subtracting(told)
-        let kinds: [JournalEntry.Kind] = [.userTransferred, .accountLinked, .accountUpgraded]
+        let kinds: [JournalEntry.Kind] = [.userTransferred, .accountLinked, .accountUpgraded, .accessEnded]
         #expect(untold == Set(kinds.map(\.rawValue)))
     }
 

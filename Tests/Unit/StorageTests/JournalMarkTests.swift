@@ -7,7 +7,7 @@ import Testing
 
 /// What a reader of the journal notices of entries that it cannot see.
 @Suite struct JournalMarkTests {
-    /// What caches are told to forget.
+    /// The evictions from caches.
     private func changes(
         _ database: Accounts.Database, after mark: ChangePosition
     ) async throws -> [SessionInvalidations.Entry] {
@@ -16,8 +16,8 @@ import Testing
         return caches.entries(after: 0).entries
     }
 
-    @Test("numbers that are given again after entries were lost are noticed, however far the journal has come since")
-    func numbersGivenAgain() async throws {
+    @Test("reused numbers after lost entries are noticed, however long the journal is since")
+    func reusedNumbers() async throws {
         let bench = try Bench()
         let database = try bench.open()
         let user = try #require(try await database.completeSignIn(record("ann", at: bench.clock.now())).session).user

@@ -41,7 +41,7 @@ import Testing
                 #expect(done.count == 1)
             }
             // Each that was completed is told of, once.
-            #expect(try await bench.told().sorted() == done.map { "account.upgraded \($0)" }.sorted())
+            #expect(try await bench.eventLines().sorted() == done.map { "account.upgraded \($0)" }.sorted())
             let users = try await bench.database.users(UserFilter(), after: nil, limit: 10).items
             #expect(users.map(\.externalID) == ["account-1"])
             other.database.close()

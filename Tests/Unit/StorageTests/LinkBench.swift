@@ -236,7 +236,7 @@ final class LinkBench: Sendable {
     }
 
     /// The events that tell of links: their kind, and the link that they name.
-    func told() async throws -> [String] {
+    func eventLines() async throws -> [String] {
         try await database.events(after: nil, limit: 1_000).filter { entry in
             [.accountLinked, .accountUpgraded].contains(entry.kind)
         }.map { "\($0.kind.rawValue) \($0.link?.rawValue ?? "of no link")" }

@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(
-        "a person deleted, disabled or revoked before the code is brought makes the link fail for good",
+        "a link fails permanently if its person is deleted, disabled or revoked before completion",
         arguments: Meanwhile.allCases)
     func meanwhile(meanwhile: Meanwhile) async throws {
         let bench = try LinkBench(onAccountDeleted: meanwhile == .disabledByApple ? .disable : .erase)
@@ -37,7 +37,7 @@ import Testing
         let link = try await bench.link(kind: .upgrade)
         let code = try await bench.authorize(link)
         bench.clock.advance(seconds: 60)
-        func tell(_ kind: AppleNotification.Kind) async throws {
+        func notify(_ kind: AppleNotification.Kind) async throws {
             _ = try await bench.database.apply(notification(kind, time: bench.now), team: Bench.team, at: bench.now)
         }
         switch meanwhile {
@@ -46,16 +46,16 @@ import Testing
         case .pending:
             _ = try await bench.database.patchUser(session.user, UserPatch(state: .pending), at: bench.now)
         case .deleted: _ = try await bench.database.deleteUser(session.user, at: bench.now)
-        case .consentRevoked: try await tell(.consentRevoked)
-        case .erasedByApple, .disabledByApple: try await tell(.accountDeleted)
+        case .consentRevoked: try await notify(.consentRevoked)
+        case .erasedByApple, .disabledByApple: try await notify(.accountDeleted)
         }
         for _ in 0..<2 { #expect(await reason { _ = try await bench.complete(link, code) } == meanwhile.expected) }
         #expect(try await bench.user() == nil)
-        #expect(try await bench.told().isEmpty)
+        #expect(try await bench.eventLines().isEmpty)
         #expect(try bench.dump().filter { $0.hasPrefix("session") && $0.contains("native") }.isEmpty)
     }
 
-    @Test("somebody new whose consent ended before the code was brought is nobody")
+    @Test("no user is created if a new person's consent ended before completion")
     func newcomerRevoked() async throws {
         let bench = try LinkBench()
         let link = try await bench.link()
@@ -69,7 +69,7 @@ import Testing
 
     // MARK: Another configuration
 
-    @Test("an identity of the team before completes nothing", arguments: LinkKind.allCases)
+    @Test("an identity of a former team does not complete a link", arguments: LinkKind.allCases)
     func teamChanged(kind: LinkKind) async throws {
         let bench = try LinkBench()
         let link = try await bench.link(kind: kind)
@@ -81,7 +81,7 @@ import Testing
         #expect(try other.dump().isEmpty)
     }
 
-    @Test("an identity of the former team is neither offered an existing account nor made a new one")
+    @Test("an identity of a former team can neither connect an account nor sign up")
     func teamChangedWhileWaiting() async throws {
         let bench = try LinkBench(asksExisting: true)
         guard case .asksExisting(let person) = await bench.signInWithApple() else { throw LinkBench.Unexpected() }
@@ -108,7 +108,7 @@ import Testing
         #expect(try await rotated.authorize(link).reveal() == code.reveal())
     }
 
-    @Test("resealed under a new key, what waits for its code is completed without the old one")
+    @Test("a resealed waiting link can be completed without the old key")
     func resealed() async throws {
         let bench = try LinkBench()
         let link = try await bench.link(kind: .upgrade)
@@ -119,10 +119,10 @@ import Testing
         #expect(report.isComplete && report.unreadable.isEmpty && report.tokens == 1)
         let alone = try rotated.restarted(SealingKeyring(current: new, previous: []))
         #expect(try await alone.complete(link, code).externalID == "account-1")
-        #expect(try await alone.told() == ["account.upgraded \(link.id)"])
+        #expect(try await alone.eventLines() == ["account.upgraded \(link.id)"])
     }
 
-    @Test("an identity that no key of the ring opens completes nothing")
+    @Test("an identity that no key opens does not complete a link")
     func keyIsGone() async throws {
         let bench = try LinkBench()
         let link = try await bench.link()
@@ -137,7 +137,7 @@ import Testing
 
     // MARK: What the identity brings
 
-    @Test("a deletion tells Apple of the token that the link brought, and of the one before", arguments: [false, true])
+    @Test("a deletion revokes both the link's token and the earlier one", arguments: [false, true])
     func deletionTellsApple(isKnown: Bool) async throws {
         let bench = try LinkBench()
         if isKnown { _ = await bench.signInWithApple() }
@@ -147,7 +147,7 @@ import Testing
         #expect(try await bench.database.deleteUser(user.id, at: bench.now) == .deleted(revocations: tokens))
     }
 
-    @Test("a name given with the consent of a refused link is not lost")
+    @Test("the name of a refused link's consent is not lost")
     func keepsName() async throws {
         let bench = try LinkBench()
         _ = try await bench.linked("account-1", "owner")

@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test(
-        "a link that waited for a password to be dropped is done when the database is opened, and told of once",
+        "a link waiting for a dropped password is done when the database is opened, with one event",
         arguments: engines, LinkKind.allCases)
     func converting(isPostgres: Bool, kind: LinkKind) async throws {
         let (bench, user) = try await inhabited(isPostgres)
@@ -80,17 +80,17 @@ import Testing
         #expect(
             try bench.bench.stranger().texts("SELECT state FROM account_link ORDER BY id") == ["done", "done"])
         let type = kind == .upgrade ? "account.upgraded" : "account.linked"
-        #expect(try await next.told().sorted() == ids.map { "\(type) \($0)" })
+        #expect(try await next.eventLines().sorted() == ids.map { "\(type) \($0)" })
         #expect(try await next.events().dropLast(2) == before[...])
         // Opened once more, nothing is told again.
         let last = try next.restarted()
-        #expect(try await last.told().count == 2)
+        #expect(try await last.eventLines().count == 2)
         last.clock.advance(seconds: RetentionPolicy.links)
         #expect(try await last.database.maintain(at: last.now).links == 2)
         last.database.close()
     }
 
-    @Test("one whose code the application still holds is completed with it", arguments: engines)
+    @Test("a link whose code the application still has can be completed", arguments: engines)
     func completesWhatConverted(isPostgres: Bool) async throws {
         let bench = try LinkBench(Bench(isPostgres: isPostgres))
         let link = try await bench.link(kind: .upgrade)
@@ -104,14 +104,14 @@ import Testing
         // Beside such a version, before the next opening, it counts as done already.
         #expect(try await bench.row(link.id).state == .done)
         #expect(try await bench.complete(link, code) == user)
-        #expect(try await bench.told() == [])
+        #expect(try await bench.eventLines() == [])
         let next = try bench.restarted()
         #expect(try await next.complete(link, code) == user)
-        #expect(try await next.told() == ["account.upgraded \(link.id)"])
+        #expect(try await next.eventLines() == ["account.upgraded \(link.id)"])
         next.database.close()
     }
 
-    @Test("one that is told of although the account has gone says that Apple does not open it", arguments: engines)
+    @Test("a link whose account is gone reports that Apple does not open it", arguments: engines)
     func convertingInVain(isPostgres: Bool) async throws {
         let (bench, user) = try await inhabited(isPostgres)
         _ = try await bench.database.patchUser(user, UserPatch(externalID: .some("renamed")), at: bench.now)
@@ -119,13 +119,13 @@ import Testing
         try Row(id: id.rawValue, state: "converting", user: user.rawValue).insert(bench.bench.stranger())
         let next = try bench.restarted()
         #expect(try await next.database.linkedAccount(id)?.obstacle == .linkEnded)
-        #expect(try await next.told() == ["account.upgraded \(id)"])
+        #expect(try await next.eventLines() == ["account.upgraded \(id)"])
         next.database.close()
     }
 
     /// A link that was begun with a password, which nobody can bring any more.
     @Test(
-        "one that waited for a second factor has failed, one that waited for Apple does no harm: both expire",
+        "links waiting for a second factor or for Apple expire",
         arguments: engines)
     func begun(isPostgres: Bool) async throws {
         let (bench, user) = try await inhabited(isPostgres)
@@ -162,15 +162,17 @@ import Testing
                 "SELECT count(*) FROM account_link WHERE style = 'password' AND external_id IS NOT NULL") == 0)
         next.clock.advance(seconds: RetentionPolicy.links)
         #expect(try await next.database.maintain(at: next.now).links == 3)
-        #expect(try await next.told().count == 1)
+        #expect(try await next.eventLines().count == 1)
         next.database.close()
     }
 
     // MARK: The step
 
+    /// Columns of these tables that came with this step or later; no older column has such a name.
+    private static let added = ["link", "client", "organization_id", "person"]
     private static let before = Schema.steps.filter { $0.name < Schema.withoutPasswords.name }
 
-    @Test("the step keeps every row of a database of the step before, and takes the tries of names", arguments: engines)
+    @Test("the step keeps every row of an older database, and drops the tries of names", arguments: engines)
     func step(isPostgres: Bool) async throws {
         #expect(Self.before.last?.name == "0032-outgoing")
         let (full, user) = try await inhabited(isPostgres)
@@ -188,14 +190,14 @@ import Testing
         for table in tables {
             try stranger.execute("DELETE FROM \(table)")
             for row in try source.rows("SELECT * FROM \(table)") {
-                let columns = row.names.indices.filter { table != "event" || row.names[$0] != "link" }
+                let columns = row.names.indices.filter { !Self.added.contains(row.names[$0]) }
                 let marks = columns.map { _ in "?" }.joined(separator: ", ")
                 try stranger.execute(
                     "INSERT INTO \(table) (\(columns.map { row.names[$0] }.joined(separator: ", "))) VALUES (\(marks))",
                     columns.map { row[$0].argument })
             }
         }
-        // Numbers go on behind these.
+        // Numbers continue behind these.
         for table in ["event", "audit"] where isPostgres {
             try stranger.execute(
                 "SELECT setval(pg_get_serial_sequence('\(table)', 'sequence'), (SELECT max(sequence) FROM \(table)))")
@@ -205,11 +207,11 @@ import Testing
         try stranger.execute(
             "INSERT INTO username_try (name, tried_at) VALUES (?, 1)", [[UInt8](repeating: 1, count: 32)])
         func contents() throws -> [String] {
-            // Each time anew: PostgreSQL does not run a plan from before a step.
+            // Prepared again each time: PostgreSQL does not run a plan from before a step.
             let stranger = try bench.stranger()
             return try tables.flatMap { table in
                 try stranger.rows("SELECT * FROM \(table)").map { row in
-                    let shown = row.names.indices.filter { row.names[$0] != "link" }
+                    let shown = row.names.indices.filter { !Self.added.contains(row.names[$0]) }
                     return "\(table): " + shown.map { "\(row.names[$0])=\(row[$0])" }.joined(separator: " ")
                 }
             }
@@ -227,7 +229,7 @@ import Testing
         #expect(entries.compactMap { $0.link?.rawValue } == ["lnk_00000000000000000000000001"])
         #expect(try Set(contents()).subtracting(kept).count == 2, "the event, and its line in the audit log")
         #expect(throws: (any Error).self) { try bench.stranger().rows("SELECT 1 FROM username_try") }
-        // It goes on as one that was made today.
+        // It continues as one that was made today.
         #expect(try await opened.linked("account-3", "eve", kind: .upgrade).externalID == "account-3")
         #expect(try await opened.database.maintain(at: opened.now).links == 0)
         opened.database.close()

@@ -38,7 +38,7 @@ import Testing
             _ = try await bench.database.patchUser(user, patch, at: bench.now)
         }
 
-        func tell(_ kind: AppleNotification.Kind) async throws {
+        func notify(_ kind: AppleNotification.Kind) async throws {
             bench.clock.advance(seconds: 60)
             _ = try await bench.database.apply(
                 notification(kind, time: bench.now), team: Bench.team, at: bench.now)
@@ -78,18 +78,18 @@ import Testing
             _ = try await $0.bench.database.deleteUser($0.user, at: $0.bench.now)
         },
         Case(
-            name: "consent withdrawn at Apple", expected: "revoked", change: { try await $0.tell(.consentRevoked) },
+            name: "consent withdrawn at Apple", expected: "revoked", change: { try await $0.notify(.consentRevoked) },
             wayBack: { try await $0.signIn() }),
         Case(name: "Apple Account deleted, the user with it", expected: "link_unknown") {
-            try await $0.tell(.accountDeleted)
+            try await $0.notify(.accountDeleted)
         },
         Case(
             name: "Apple Account deleted, the user kept and disabled", expected: "user_disabled", policy: .disable,
-            change: { try await $0.tell(.accountDeleted) }),
+            change: { try await $0.notify(.accountDeleted) }),
         Case(
             name: "Apple Account deleted, the user kept and enabled", expected: "link_ended", policy: .disable,
             change: {
-                try await $0.tell(.accountDeleted)
+                try await $0.notify(.accountDeleted)
                 try await $0.patch(UserPatch(state: .active))
             }),
         Case(name: "on the way to a team that Apple does not let them into", expected: "link_ended") {
@@ -190,11 +190,11 @@ import Testing
             // Asking changes nothing.
             #expect(try await bench.events() == before)
         }
-        let told = try await bench.told().filter { $0.hasSuffix(completed.link.id.rawValue) }
+        let told = try await bench.eventLines().filter { $0.hasSuffix(completed.link.id.rawValue) }
         #expect(told == ["account.upgraded \(completed.link.id)"])
     }
 
-    @Test("the one that has the account in the end is who a repetition names")
+    @Test("a repetition names the user who finally has the account")
     func namesTheSurvivor() async throws {
         let completed = try await Completed()
         let test = try #require(Self.cases.first { $0.name.contains("became part of another") })
@@ -206,9 +206,9 @@ import Testing
     // MARK: The event
 
     @Test(
-        "its event is written once and names the link, however often and wherever it is completed",
+        "the event is written once and names the link, however often it is completed",
         arguments: LinkKind.allCases)
-    func toldOnce(kind: LinkKind) async throws {
+    func hasOneEvent(kind: LinkKind) async throws {
         let bench = try LinkBench()
         let other = try bench.beside()
         let link = try await bench.link(kind: kind)
@@ -221,26 +221,26 @@ import Testing
         }
         #expect(outcomes == ["ok"])
         for server in [bench, other] { _ = try await server.complete(link, code) }
-        #expect(try await bench.told() == ["account.\(kind == .link ? "linked" : "upgraded") \(link.id)"])
+        #expect(try await bench.eventLines() == ["account.\(kind == .link ? "linked" : "upgraded") \(link.id)"])
         let entries = try await bench.database.events(after: nil, limit: 10)
         #expect(entries.map(\.link) == [nil, link.id])
         #expect(entries.last?.externalID == "account-1")
     }
 
     @Test("each link of one account has its own event")
-    func toldOfEach() async throws {
+    func eventForEachLink() async throws {
         let completed = try await Completed()
         let second = try await completed.bench.link(kind: .link)
         _ = try await completed.bench.complete(second, try await completed.bench.authorize(second))
         #expect(
-            try await completed.bench.told() == [
+            try await completed.bench.eventLines() == [
                 "account.upgraded \(completed.link.id)", "account.linked \(second.id)",
             ])
     }
 
     @Test(
-        "without its event a link is not completed, and nothing else has changed", .onSQLite, arguments: [false, true])
-    func tellsOrDoesNothing(isKnown: Bool) async throws {
+        "without its event a link is not completed, and nothing changes", .onSQLite, arguments: [false, true])
+    func completesWithItsEventOrNotAtAll(isKnown: Bool) async throws {
         let bench = try LinkBench()
         if isKnown { _ = await bench.signInWithApple() }
         let stranger = try bench.bench.stranger()
@@ -259,7 +259,7 @@ import Testing
         #expect(try await bench.row(link.id).state == .authorized)
         try stranger.write { try $0.execute("DROP TRIGGER silence") }
         #expect(await reason { _ = try await bench.complete(link, code) } == "ok")
-        #expect(try await bench.told() == ["account.upgraded \(link.id)"])
+        #expect(try await bench.eventLines() == ["account.upgraded \(link.id)"])
     }
 
     @Test("after a day the link is gone, and a repetition says so")
@@ -275,7 +275,7 @@ import Testing
         #expect(try await bench.user() != nil)
     }
 
-    @Test("repeating a completion does not undo what Apple has told since")
+    @Test("repeating a completion does not undo later reports from Apple")
     func newerAddressStays() async throws {
         let completed = try await Completed()
         let bench = completed.bench

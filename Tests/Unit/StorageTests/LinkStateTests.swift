@@ -103,7 +103,7 @@ import Testing
     }
 
     @Test(
-        "a link that ends as failed keeps nothing that names a person", .onSQLite, arguments: [Place.open, .authorized])
+        "a failed link keeps no personal data", .onSQLite, arguments: [Place.open, .authorized])
     func failedNamesNobody(place: Place) async throws {
         let subject = try await Subject(place, .link)
         try await subject.bench.database.failLink(subject.link.id, reason: "link_ended", at: subject.bench.now)

@@ -10,7 +10,7 @@ import Testing
 
 /// Links by ticket: begun by the application, authorized by Apple's answer, completed by the application's backend.
 @Suite struct LinkTicketTests {
-    @Test("of a completed link stays what tells whose it is, until the link is deleted")
+    @Test("a completed link keeps its owner until it is deleted")
     func keepsWhose() async throws {
         let bench = try LinkBench()
         let link = try await bench.link()
@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test(
-        "the code goes behind the query and before the fragment",
+        "the code goes after the query and before the fragment",
         arguments: [
             ("/notes", "/notes?link="), ("/notes?a=b", "/notes?a=b&link="), ("/notes?", "/notes?link="),
             ("/notes#top", "/notes?link="), ("/notes?a=b#top", "/notes?a=b&link="),
@@ -51,7 +51,7 @@ import Testing
         #expect(try await bench.linked("account-2", "bob", kind: .upgrade).state == .active)
     }
 
-    @Test("a browser that is signed in keeps its session: a link neither makes nor replaces one")
+    @Test("a link neither creates nor replaces the browser's session")
     func keepsTheSession() async throws {
         let bench = try LinkBench()
         guard case .signedIn(_, let session, _) = await bench.signInWithApple("bob") else {
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test("a link lives for ten minutes, to the millisecond; done, its answer lasts longer")
+    @Test("a link expires after exactly ten minutes; a completed one can be repeated for longer")
     func expires() async throws {
         let bench = try LinkBench()
         let (early, late, done) = (try await bench.link("a"), try await bench.link("b"), try await bench.link("c"))
@@ -123,7 +123,7 @@ import Testing
         #expect(bench.apple.exchanged.count == 1)
     }
 
-    @Test("Apple down: the same request goes through later; a lost answer: begin anew")
+    @Test("after an outage of Apple the same request succeeds; after a lost answer a new link is needed")
     func survivesApple() async throws {
         let bench = try LinkBench()
         let link = try await bench.link()
@@ -142,8 +142,8 @@ import Testing
         #expect(await reason { _ = try await bench.authorize(second, "bob") } == "code_refused")
     }
 
-    @Test("a link is written to when a browser opens it, and not when that browser looks again", .onSQLite)
-    func looksWriteOnce() async throws {
+    @Test("only the first opening of a link is written", .onSQLite)
+    func openingWritesOnce() async throws {
         let bench = try LinkBench()
         let link = try await bench.link()
         let stranger = try bench.bench.stranger()

@@ -66,7 +66,7 @@ import Testing
         "\(Self.uri) \(client) \(session.user) \(session.id) \((time ?? now).seconds)"
     }
 
-    @Test("whether an address came by the API goes with each delivery")
+    @Test("each delivery says whether its address was registered through the API")
     func reach() async throws {
         let dispatcher = dispatcher(FakeReceiver())
         for isPublicOnly in [false, true] {
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    @Test("a session that expires is told of, once for each program that took part")
+    @Test("an expired session notifies each participating application once")
     func expiry() async throws {
         let session = try await signIn()
         try await use(session)
@@ -99,7 +99,7 @@ import Testing
         #expect(receiver.logouts == [told(session)])
     }
 
-    @Test("a credential that Apple no longer knows is told of")
+    @Test("a dead credential notifies the applications")
     func deadCredential() async throws {
         let session = try await signIn()
         try await use(session, "other")
@@ -109,7 +109,7 @@ import Testing
         #expect(receiver.logouts == [told(session, "other")])
     }
 
-    @Test("a grant whose tokens ended early still tells its client")
+    @Test("a grant whose tokens ended early still notifies its client")
     func endedGrant() async throws {
         let session = try await signIn()
         let id = try await use(session)
@@ -143,7 +143,7 @@ import Testing
         #expect(log.lines.filter { $0.contains("webhook endpoint failing") }.count == 1)
     }
 
-    @Test("a program that never answers is given up as a webhook is, and can be retried")
+    @Test("an application that never answers becomes a dead letter, and can be retried")
     func deadLetter() async throws {
         let session = try await signIn()
         try await use(session)
@@ -163,7 +163,7 @@ import Testing
     }
 
     @Test(
-        "an answer that is final ends that delivery alone: the session's, not the person's",
+        "a final refusal ends only the delivery of that session",
         arguments: [400, 401, 403, 404, 410, 422, 501])
     func refused(status: Int) async throws {
         let (first, second) = (try await signIn(), try await signIn())
@@ -189,7 +189,7 @@ import Testing
         #expect(try await database.webhookEndpoints().map(\.backlog).reduce(0, +) == 1)
     }
 
-    @Test("configured webhooks and clients' endpoints leave each other alone")
+    @Test("configured webhooks and clients' endpoints do not affect each other")
     func beside() async throws {
         try database.setWebhookEndpoints([WebhookBench.one], at: now)
         try database.setWebhookEndpoints([], at: now)
@@ -207,7 +207,7 @@ import Testing
         #expect(try await database.webhookWork(at: now).due.isEmpty)
     }
 
-    @Test("an account that is joined to another ends its sessions with programs, which know it by its own id")
+    @Test("joining an account ends its sessions at applications, which know it by its own ID")
     func join() async throws {
         let new = TeamID("TEAM654321")
         let first = try await signIn()

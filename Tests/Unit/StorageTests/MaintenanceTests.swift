@@ -9,7 +9,7 @@ import Testing
 @testable import Accounts
 
 @Suite struct MaintenanceTests {
-    @Test("expired sessions go with their event, however many; live ones stay")
+    @Test("expired sessions end with their event, however many; live ones stay")
     func endsExpiredSessions() async throws {
         let bench = try Bench()
         let database = try bench.open()
@@ -55,7 +55,7 @@ import Testing
     }
 
     /// A reader knows by the first entry that is left whether it missed any: there is no gap behind it.
-    @Test("an entry behind one that stays waits for it, when the clock was set back between them")
+    @Test("an entry after a kept one is kept too, when the clock was set back between them")
     func keepsNoGap() async throws {
         let bench = try Bench()
         let database = try bench.open()

@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(
-        "pages of a search by name have everybody once, in the order of the words that were found",
+        "pages of a search by name have everyone once, in the order of the matching words",
         arguments: [1, 2, 50])
     func pages(limit: Int) async throws {
         try await add([
@@ -58,7 +58,7 @@ import Testing
         #expect(try await found(UserFilter(name: " "), limit: limit).count == 6)
     }
 
-    @Test("a list by several properties has everybody who has them, also where many were looked through")
+    @Test("a list by several properties is complete, even after scanning many")
     func combined() async throws {
         try await add((0..<(UserChoice.scanned * 2 + 10)).map { ("Ann", "Berg \($0)") })
         let all = try await database.users(UserFilter(), after: nil, limit: 5_000).items
@@ -79,7 +79,7 @@ import Testing
         #expect(Set(some.keys) == [last, all[3].id] && some[last]?.groups == ["staff", "x"])
     }
 
-    @Test("people are found by their present name and groups alone, and deleted people not at all")
+    @Test("people are found only by their current name and groups, and deleted people not at all")
     func changes() async throws {
         let session = try #require(
             try await database.completeSignIn(record("ann", at: bench.clock.now())).session)
@@ -121,7 +121,7 @@ import Testing
         #expect(try await database.indexPeople() == 0)
     }
 
-    @Test("a page of rare events says where it stopped to look, and misses none")
+    @Test("a page of rare events continues where its scan stopped, and misses none")
     func rareEvents() async throws {
         let session = try #require(
             try await database.completeSignIn(record("ann", at: bench.clock.now())).session)

@@ -90,7 +90,7 @@ import Testing
         try await provider.grant(access: access.reveal())?.accessScopes
     }
 
-    @Test("a token that was never issued ends nothing, whatever it knows of one that was")
+    @Test("a forged refresh token ends nothing, however similar to an issued one")
     func forgedRefreshToken() async throws {
         let first = try await tokens(signIn())
         let real = try #require(first.refresh).reveal()
@@ -120,7 +120,7 @@ import Testing
         #expect(here.refresh?.reveal() == there.refresh?.reveal())
     }
 
-    @Test("calls in flight succeed: the access token before a refresh lives ten seconds more")
+    @Test("calls in flight succeed: the access token before a refresh stays valid for ten seconds")
     func formerAccessToken() async throws {
         let first = try await tokens(signIn())
         let second = try await refresh(first)
@@ -152,7 +152,7 @@ import Testing
         #expect(try await refresh(wide).scopes == [.openid, .offlineAccess])
     }
 
-    @Test("rights that the operator takes from a client are gone at once")
+    @Test("rights that the operator withdraws from a client end at once")
     func withdrawnRights() async throws {
         let signedIn = try await signIn()
         let first = try await tokens(signedIn)
@@ -228,7 +228,7 @@ import Testing
         #expect(forgotten.user == nil && forgotten.location == nil)
     }
 
-    @Test("a dead credential ends refresh tokens too, of sessions that were left before (demand 33)")
+    @Test("a dead credential also ends refresh tokens of earlier sessions (demand 33)")
     func deadCredential() async throws {
         let signedIn = try await signIn()
         let answer = try await tokens(signedIn)
@@ -239,7 +239,7 @@ import Testing
         #expect(try await provider.grant(access: renewed.access.reveal()) == nil)
     }
 
-    @Test("a client with the name of an assertion's audience is unknown, whenever the audience came (demand 6)")
+    @Test("a client named like an assertion's audience is unknown, even if the audience was added later (demand 6)")
     func audience() async throws {
         let made = OpenIDClient(
             id: OpenIDClientID(unchecked: "api"), name: "API",
@@ -267,7 +267,7 @@ import Testing
         #expect(try await database.maintain(at: now).grants == 1)
     }
 
-    @Test("a mark that is an hour old leads to Apple again")
+    @Test("a mark that is an hour old sends the person to Apple again")
     func oldMark() async throws {
         let answer = try await provider.authorize(
             request([("prompt", "login")]), signedIn: nil, isCancelled: false)

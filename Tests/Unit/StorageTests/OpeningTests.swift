@@ -55,7 +55,7 @@ import Testing
     }
 
     /// Regression: it waited for the reader as long as for another writer, and every writer waited for it.
-    @Test("a server that closes beside a reader, such as a backup, does not wait for it, and the log stays")
+    @Test("closing does not wait for a reader such as a backup, and leaves the log")
     func closesBesideAReader() async throws {
         let bench = try Bench()
         let leaving = try bench.open(bench.options(busyTimeout: 600_000))
@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    @Test("a wrong sealing key is refused; a rotated one is taken over, and then the old one may go")
+    @Test("a wrong sealing key is refused; after a rotation the old one is no longer needed")
     func checksSealingKey() throws {
         var bench = try Bench()
         try bench.open().close()
@@ -141,7 +141,7 @@ import Testing
         }
     }
 
-    @Test("two processes that make the same new database both succeed")
+    @Test("two processes that create the same database both succeed")
     func racesToCreate() async throws {
         let bench = try Bench()
         let options = bench.options(busyTimeout: 5_000)
@@ -152,7 +152,7 @@ import Testing
         try bench.open().close()
     }
 
-    @Test("the key set is kept as it came")
+    @Test("the key set is stored as received")
     func archivesKeySet() async throws {
         let bench = try Bench()
         let database = try bench.open()

@@ -58,7 +58,7 @@ import Testing
         ("no group", UserPatch(groups: [])), ("delete", nil),
     ]
 
-    @Test("The last operator stays, whatever is done to them", arguments: removals)
+    @Test("The last operator cannot be removed in any way", arguments: removals)
     func lastOperator(_ name: String, removal: UserPatch?) async throws {
         let ann = try await person("ann", in: ["admins"])
         _ = try await person("bob", in: ["Admins", "owner", "staff"])
@@ -75,7 +75,7 @@ import Testing
         #expect(try await change(eve, UserPatch(groups: ["admins"]), from: .active) == .changed)
     }
 
-    @Test("Of operators who remove one another at once, one stays")
+    @Test("Of operators who remove each other concurrently, one remains")
     func race() async throws {
         let names = (0..<8).map { "op\($0)" }
         var operators: [UserID] = []
@@ -117,7 +117,7 @@ import Testing
         #expect(try await database.signIns(since: hour.adding(seconds: 1)).isEmpty)
     }
 
-    @Test func serversAreThoseSeenOfLate() async throws {
+    @Test func onlyRecentlySeenServersAreListed() async throws {
         let now = bench.clock.now()
         func server(_ id: String, seen: Int64) -> RunningServer {
             RunningServer(
@@ -140,6 +140,15 @@ import Testing
         let counts = try await database.counts(CheckScope(team: Bench.team, clients: []), at: bench.clock.now())
         #expect(counts.pending == 2)
         #expect(counts.oldestPending == bench.clock.now().adding(seconds: -120))
+    }
+
+    @Test func groupsAreCountedAndTheDatabaseIsMeasured() async throws {
+        for (name, groups) in [("ann", ["admins", "staff"]), ("bob", ["staff"]), ("eve", [])] {
+            _ = try await person(name, in: groups)
+        }
+        #expect(try await database.groupCounts() == ["admins": 1, "staff": 2])
+        let facts = try await database.facts()
+        #expect(facts.bytes > 0 && facts.lastBackup == nil)
     }
 
     @Test func actsOfTheOperatorAreRecordedUnderTheirID() async throws {

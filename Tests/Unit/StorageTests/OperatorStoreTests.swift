@@ -47,7 +47,7 @@ import Testing
         #expect(try await database.sessions(of: nil, after: nil, limit: 10, at: later).items.isEmpty)
     }
 
-    @Test func everybodyIsSignedOut() async throws {
+    @Test func everyoneIsSignedOut() async throws {
         for number in 0..<450 { _ = try await database.completeSignIn(record("s\(number)", at: bench.clock.now())) }
         let now = bench.clock.now()
         bench.clock.advance(seconds: 1)
@@ -87,7 +87,7 @@ import Testing
         try await database.replayNotification(id, team: Bench.team, at: bench.clock.now())
     }
 
-    @Test func replayAppliesWhatHadNoEffectOnce() async throws {
+    @Test func replayAppliesIneffectiveNotificationsOnce() async throws {
         let now = bench.clock.now()
         _ = try await database.apply(notification(.consentRevoked, id: "n", time: now), team: Bench.team, at: now)
         #expect(try await replay("n") == .replayed(.unknownSubject))
@@ -176,7 +176,7 @@ import Testing
 
     /// Neither made nor upgraded, and the log is left to the server.
     @Test(
-        "A command beside a server changes no schema", .onSQLite,
+        "A command running beside a server does not change the schema", .onSQLite,
         arguments: [StoreOptions.Use.command, .successor])
     func noSchemaIsChangedBesideAServer(use: StoreOptions.Use) throws {
         var beside = beside

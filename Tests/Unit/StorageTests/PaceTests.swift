@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct PaceTests {
     @Test(
-        "a slow go halves the next, a fast one lets it grow, neither beyond its range",
+        "a slow step halves the next, a fast one enlarges it, within the range",
         arguments: [Pace.rows, .logPages])
     func adapts(pace: Pace) {
         var pace = pace

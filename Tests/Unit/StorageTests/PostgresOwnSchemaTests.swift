@@ -3,10 +3,10 @@ import Testing
 @testable import Accounts
 @testable import Storage
 
-/// Every connection searches one schema alone, in which nobody else may create anything.
+/// Every connection searches only one schema, in which nobody else may create anything.
 struct PostgresOwnSchemaTests {
     @Test(
-        "without a schema of the operator's, it is Bramley's own",
+        "without a schema from the operator, Bramley's own is used",
         arguments: [
             ("\"$user\", public", "public", "bramley", "public"), ("\"$user\", public", "apple", "bramley", "apple"),
             ("\"$user\", public", "bramley", "bramley", nil), ("\"$user\", public, extensions", nil, "bramley", nil),
@@ -18,7 +18,7 @@ struct PostgresOwnSchemaTests {
         #expect(schema.name == name && schema.former == former)
     }
 
-    @Test("a schema that is not there is not made up")
+    @Test("a missing schema is refused")
     func refusesAMissingSchema() {
         #expect(throws: PostgresError.self) { try PostgresOwnSchema(path: "missing", current: nil) }
     }

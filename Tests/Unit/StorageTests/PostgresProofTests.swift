@@ -7,7 +7,7 @@ import Testing
 @Suite struct PostgresProofTests {
     /// The old primary keeps a poll that waits for its standby, and may commit it when it gives up the wait: it would then
     /// have shown the number of the poll that the new primary has.
-    @Test func theNumberOfAPollThatFailed_isNotGivenAgain() {
+    @Test func theNumberOfAFailedPoll_isNotReused() {
         let proof = PostgresProof(node: "a")
         #expect(proof.committed == 0)
         let failed = proof.begin()

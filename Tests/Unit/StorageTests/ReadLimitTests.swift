@@ -36,7 +36,7 @@ import Testing
             }
         }
         #expect(ContinuousClock.now - start < .seconds(40))
-        // The connection goes on.
+        // The connection continues.
         try await queue.read { connection in
             let seven = try connection.value("SELECT 7")
             #expect(seven == .integer(7))

@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test("a commit is in the files when it returns, also after writes that were rolled back", arguments: 0..<4)
+    @Test("a returned commit is in the files, also after rolled-back writes", arguments: 0..<4)
     func commitsAreRecovered(database: Int) throws {
         let folder = try TemporaryFolder()
         let writer = try Self.writer(folder)

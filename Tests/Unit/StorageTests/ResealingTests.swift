@@ -18,11 +18,13 @@ import Testing
 
     private var rotated: SealingKeyring { SealingKeyring(current: new, previous: [Bench.key]) }
 
-    private func open(_ ring: SealingKeyring, use: StoreOptions.Use = .server) throws -> Accounts.Database {
+    private func open(
+        _ ring: SealingKeyring, use: StoreOptions.Use = .server, retention: RetentionPolicy = RetentionPolicy()
+    ) throws -> Accounts.Database {
         var bench = bench
         bench.keyring = ring
         // Two processes on one file wait for each other here, as they do in life.
-        var options = bench.options(busyTimeout: 30_000)
+        var options = bench.options(busyTimeout: 30_000, retention: retention)
         options.store.use = use
         return try bench.open(options)
     }
@@ -54,7 +56,7 @@ import Testing
         return users
     }
 
-    /// Opens every token with this ring alone; the texts, in the store's order.
+    /// Opens every token with only this ring; the texts, in the store's order.
     private func opened(_ database: Accounts.Database, by ring: SealingKeyring) async throws -> [String] {
         var texts: [String] = []
         var place: SealedToken.Place?
@@ -70,7 +72,7 @@ import Testing
         }
     }
 
-    @Test("every token opens under the new key alone afterwards, those of deleted people and the signing keys too")
+    @Test("afterwards the new key opens every token, including those of deleted people, and the signing keys")
     func everything() async throws {
         let count = ResealReport.batch * 2 + 3
         let first = try open(bench.keyring)
@@ -116,7 +118,7 @@ import Testing
         #expect(try await server.sealedTokens(after: nil, limit: 1000) == before)
     }
 
-    @Test("before a server was started with the key nothing is touched, whichever side is behind")
+    @Test("nothing is resealed until a server was started with the same key")
     func otherKey() async throws {
         let server = try open(bench.keyring)
         try await signIn(3, "p", in: server, by: bench.keyring)
@@ -166,7 +168,7 @@ import Testing
         return texts
     }
 
-    @Test("deleted while their key was missing, tokens open once it is back, whatever else was rotated meanwhile")
+    @Test("tokens of people deleted while the key was missing open once it is restored, even after a rotation")
     func deletedWithoutTheirKey() async throws {
         let lost = SealingKey.generate()
         let first = try open(bench.keyring)
@@ -175,7 +177,7 @@ import Testing
         await #expect(throws: SealingError.unknownKey) {
             try await queued(first, by: bench.keyring)
         }
-        // Nothing in the row names the person: what was sealed for them stands in a second seal.
+        // Nothing in the row names the person: the seal with their context is in a second seal.
         let row = try #require(try await first.sealedTokens(after: nil, limit: 1).first)
         #expect(SealingKeyring.keyID(of: row.sealed) == Bench.key.id)
         #expect(QueuedToken.keyID(of: row.sealed, context: row.context, keyring: bench.keyring) == lost.id)
@@ -198,7 +200,7 @@ import Testing
         #expect(last.tokens == 0 && last.current == 2 && last.unreadable.isEmpty)
     }
 
-    @Test("a second seal opens for its own entry alone")
+    @Test("a second seal opens only for its own entry")
     func secondSealIsBound() throws {
         let lost = SealingKey.generate()
         let sealed = SealingKeyring(current: lost).seal(Array("t".utf8), purpose: .refreshToken, context: [1])
@@ -214,7 +216,7 @@ import Testing
         }
     }
 
-    @Test("interrupted after any batch, a second run does the rest")
+    @Test("after an interruption at any batch, a second run completes")
     func resumes() async throws {
         let count = ResealReport.batch * 3
         let first = try open(bench.keyring)
@@ -236,7 +238,7 @@ import Testing
         #expect(try await opened(server, by: SealingKeyring(current: new)).count == count)
     }
 
-    @Test("a token that changed since it was read stays: a sign-in's newer one, a deletion, a revocation that is done")
+    @Test("a token that changed since it was read is not replaced: after a sign-in, a deletion or a revocation")
     func newerTokensStay() async throws {
         let first = try open(bench.keyring)
         let users = try await signIn(3, "p", in: first, by: bench.keyring)
@@ -280,7 +282,7 @@ import Testing
         #expect(Set(texts).count == 300 && texts.count == 300)
     }
 
-    @Test("says until when the old key is needed still")
+    @Test("reports how long the old key is still needed")
     func previousKeysUntil() async throws {
         let first = try open(bench.keyring)
         let users = try await signIn(2, "p", in: first, by: bench.keyring)
@@ -288,7 +290,9 @@ import Testing
         let deletedAt = bench.clock.now()
         first.close()
         bench.clock.advance(seconds: 3_600)
-        let server = try open(rotated)
+        var retention = RetentionPolicy()
+        retention.audit = 86_400
+        let server = try open(rotated, retention: retention)
         let changedAt = bench.clock.now()
         #expect(try await server.sealingKeyStamp() == SealingKeyStamp(keyID: new.id, since: changedAt))
         bench.clock.advance(seconds: 60)
@@ -306,7 +310,13 @@ import Testing
         #expect(later.previousKeysUntil == changedAt.adding(seconds: ResealReport.browserTime))
         server.close()
         // Another start with the same key does not move the time.
-        #expect(try await open(rotated).sealingKeyStamp()?.since == changedAt)
+        let usual = try open(rotated)
+        #expect(try await usual.sealingKeyStamp()?.since == changedAt)
+        // The lines of the audit log from before have hashes by the old key.
+        let audited = changedAt.adding(seconds: RetentionPolicy().audit)
+        let last = try #require(await reseal(usual, rotated))
+        #expect(last.previousKeysUntil == audited)
+        #expect(!last.isOver(at: audited.adding(seconds: -1)) && last.isOver(at: audited))
     }
 
     @Test("the old seals are in neither file of the database", .onSQLite)

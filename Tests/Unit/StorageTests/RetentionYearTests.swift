@@ -96,7 +96,7 @@ import Testing
     }
 
     /// What has expired while no server ran is deleted beside people who sign in: nobody waits for more than a batch.
-    @Test("a backlog is deleted in batches that nobody waits long for", .onSQLite)
+    @Test("a backlog is deleted in small batches that delay other writes only briefly", .onSQLite)
     func leavesRoomForSignIns() async throws {
         let bench = try Bench()
         let database = try bench.open()
@@ -145,7 +145,7 @@ import Testing
         #expect(waits.count >= 2 * count / 200 / 2)
     }
 
-    @Test("a payload goes at its time, and that the notification came is remembered longer")
+    @Test("a payload is erased at its time, and the notification is kept longer")
     func erasesPayloads() async throws {
         let bench = try Bench()
         var options = bench.options()

@@ -34,7 +34,7 @@ import Testing
         #expect(kept?[1].text == "expired")
     }
 
-    @Test("a sign-in takes the person's queued revocation away, also under a new sealing key; others' stay")
+    @Test("a sign-in cancels only the person's queued revocation, also under a new sealing key")
     func signInCancels() async throws {
         let bench = try Bench()
         let first = try bench.open()

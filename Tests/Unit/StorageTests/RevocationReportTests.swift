@@ -17,7 +17,7 @@ import Testing
         }
     }
 
-    @Test("each state is told apart; what is done, and who had no token, is not in the list")
+    @Test("each state is reported; finished revocations and people without a token are not listed")
     func states() async throws {
         let bench = try Bench()
         let database = try bench.open()
@@ -54,7 +54,7 @@ import Testing
         #expect(try await database.revocations(after: nil, limit: 10, at: later).items[2].state == .waiting)
     }
 
-    @Test("a retry makes due what waits, and touches neither what Apple is being asked about nor what was given up")
+    @Test("a retry makes waiting entries due, but not those in flight or given up")
     func retry() async throws {
         let bench = try Bench()
         let database = try bench.open()

@@ -60,7 +60,7 @@ import Testing
     }
 
     /// The worker holds what was due while Apple is slow with another; the person comes back, somebody else is deleted.
-    @Test("an entry's id never means another person's")
+    @Test("entry IDs are not reused")
     func idsAreNotReused() async throws {
         _ = try await delete("ann")
         let entry = try #require(try await due().first)
@@ -85,7 +85,7 @@ import Testing
         #expect(try await database.finishRevocation(entry.id, at: bench.clock.now()))
         across.now = bench.clock.now()
         #expect(try await database.completeSignIn(across) == .refused(.revoked, nil))
-        // Apple may have acted before the person consented anew, and will not say the name again.
+        // Apple may have acted before the person consented again, and will not say the name again.
         #expect(try bench.text("SELECT given_name FROM first_consent") == "Ann")
         bench.clock.advance(seconds: 1)
         let back = try await database.completeSignIn(sealedRecord("ann"))
@@ -94,7 +94,7 @@ import Testing
         #expect(try bench.text("SELECT count(*) FROM first_consent") == "0")
     }
 
-    @Test("a mark from before the clock was set back keeps nobody out")
+    @Test("a mark from before the clock was set back blocks nobody")
     func clockSetBack() async throws {
         _ = try await delete("ann")
         let entry = try #require(try await due().first)
@@ -113,7 +113,7 @@ import Testing
         #expect(try bench.text("SELECT failure || (next_attempt_at IS NULL) FROM revocation") == "done1")
     }
 
-    @Test("a process that dies while Apple is asked keeps nobody out for longer than the flight")
+    @Test("a process that dies while asking Apple blocks sign-ins only for the flight time")
     func crash() async throws {
         _ = try await delete("ann")
         let entry = try #require(try await due().first)
@@ -148,7 +148,7 @@ import Testing
             let kept = try bench.text(
                 "SELECT payload IS NOT NULL AND subject IS NOT NULL FROM notification WHERE jti = 'n-\(subject)'")
             #expect(kept == (isKept ? "1" : "0"), "\(subject)")
-            // Known for a duplicate all the same.
+            // Known for a duplicate anyway.
             #expect(try await database.apply(told, team: Bench.team, at: bench.clock.now()) == .duplicate)
         }
     }
@@ -187,7 +187,7 @@ import Testing
         let user = try #require(try await database.completeSignIn(new).user)
         _ = try await database.patchUser(
             user.id, UserPatch(externalID: "External-4711", groups: ["Zyxomma"]), at: bench.clock.now())
-        // Again, with a name that no finished sign-in takes.
+        // Again, with a name that no finished sign-in uses.
         try await database.saveFirstConsent(
             team: Bench.team, subject: AppleSubject(subject), name: PersonName(given: "Zyxomma"), at: bench.clock.now())
         _ = try await database.apply(
@@ -229,10 +229,10 @@ import Testing
 }
 
 @Suite struct LeaseTests {
-    /// Milliseconds. PostgreSQL's clock goes on, so that the databases of one test are seconds apart when it is slow.
+    /// Milliseconds. PostgreSQL's clock continues, so that the databases of one test are seconds apart when it is slow.
     static let margin: Int64 = TestEngine.isPostgres ? 25_000 : 1
 
-    @Test("one holder at a time, until it gives back or its time is over")
+    @Test("a lease has one holder at a time, until it is released or expires")
     func oneHolder() async throws {
         let bench = try Bench()
         let (first, second) = (try bench.open(), try bench.open())
@@ -255,7 +255,7 @@ import Testing
         #expect(try await hold(first, "a"))
     }
 
-    @Test("a clock read a moment earlier takes nothing; one set back by hours is not waited for")
+    @Test("a slightly earlier clock does not take a lease; one set back by hours does not block it")
     func clockSetBack() async throws {
         let bench = try Bench()
         let database = try bench.open()
@@ -293,7 +293,7 @@ import Testing
         #expect(record.events.map(\.kind) == [.emailDisabled, .sessionCreated, .userCreated])
         #expect(record.events.allSatisfy { $0.user == session.user })
         #expect(record.isComplete)
-        // A session past its end is no session.
+        // A session past its end is not a session.
         subject.clock.advance(seconds: 3_600)
         #expect(
             try await subject.store.accountRecord(of: session.user, newest: 100, at: subject.now)?.sessions.isEmpty

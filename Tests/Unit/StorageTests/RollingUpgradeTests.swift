@@ -9,7 +9,7 @@ import Testing
 
 /// Two versions over one database, as while servers are updated one after another.
 @Suite struct RollingUpgradeTests {
-    @Test("a version goes on beside a newer one whose steps admit it, also after a restart")
+    @Test("an older version continues beside a newer one whose steps admit it, also after a restart")
     func versionsSideBySide() async throws {
         let bench = try Bench()
         func open(_ steps: [SchemaStep]) throws -> Accounts.Database {

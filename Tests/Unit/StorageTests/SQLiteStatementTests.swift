@@ -39,7 +39,7 @@ import Testing
         #expect(sqlite3_memory_used() == 0)
     }
 
-    @Test("a column is read by its name, and nothing of another type, or of another name, is read at all")
+    @Test("a column is read only by its name and type")
     func readsStrictly() throws {
         let connection = try open()
         let row = try #require(
@@ -56,7 +56,7 @@ import Testing
         #expect(row.values[4] == .real(1.5))
     }
 
-    @Test("as many values as the statement has places, else it is not run", arguments: [0, 1, 3])
+    @Test("a statement with another number of values is not run", arguments: [0, 1, 3])
     func countsArguments(count: Int) throws {
         let connection = try open()
         try connection.execute(sql: "CREATE TABLE t (a, b)")
@@ -77,7 +77,7 @@ import Testing
         #expect(try connection.rows("SELECT b FROM t ORDER BY a").map { String($0.values[0]) } == ["x", "y"])
     }
 
-    @Test("statements that only look alike are told apart")
+    @Test("similar statements are distinguished")
     func keysStatements() throws {
         let connection = try open()
         // The same length and the same bytes wherever a key looks.
@@ -103,7 +103,7 @@ import Testing
         #expect(try connection.integer("SELECT count(*) FROM t") == 0)
     }
 
-    @Test("after it was closed a connection fails, and touches nothing")
+    @Test("a closed connection fails without effect")
     func failsWhenClosed() throws {
         let connection = try open()
         connection.close()

@@ -11,7 +11,7 @@ import Testing
     typealias Subject = StoreContractTests.Subject
 
     @Test(
-        "the same person's session goes on under a new token: what programs know of it stays",
+        "the same person's session continues under a new token and keeps its ID for applications",
         arguments: StoreKind.allCases)
     func renews(kind: StoreKind) async throws {
         let subject = try Subject(kind)

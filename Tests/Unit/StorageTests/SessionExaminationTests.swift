@@ -32,7 +32,7 @@ import Testing
         #expect(try await database.events(after: nil, limit: 10).last?.kind == .sessionEnded)
     }
 
-    @Test("a shorter idle timeout is in force within a day for sessions of before")
+    @Test("a shorter idle timeout applies to existing sessions within a day")
     func shorterTimeout() async throws {
         var options = bench.options()
         options.sessionLimits = SessionLimits(lifetime: 30 * 86_400, idleTimeout: 14 * 86_400)

@@ -34,7 +34,7 @@ import Testing
         try await database.sessions(of: session.user, at: bench.clock.now()).map(\.id)
     }
 
-    @Test("at the limit nobody is signed out; one more ends the oldest, as every session ends")
+    @Test("at the limit no session ends; one more ends the oldest, with its events")
     func oldestEnds() async throws {
         let database = try open(perUser: 3)
         let other = try await signIn(1, database, "bob")[0]
@@ -52,7 +52,7 @@ import Testing
         #expect(try await live(other, database) == [other.id])
     }
 
-    @Test("programs that took part in a session that ends so are told")
+    @Test("ending a session at the limit notifies its applications")
     func logoutTokens() async throws {
         let database = try open(perUser: 1)
         let now = bench.clock.now()

@@ -38,7 +38,7 @@ import Testing
     private var now: Timestamp { bench.clock.now() }
 
     /// - Returns: when it was, by Apple's clock.
-    private func tell(_ kind: AppleNotification.Kind, _ subject: String) async throws -> Timestamp {
+    private func notify(_ kind: AppleNotification.Kind, _ subject: String) async throws -> Timestamp {
         bench.clock.advance(seconds: 60)
         let told = notification(kind, id: UUID().uuidString, subject: subject, time: now)
         #expect(try await database.apply(told, team: Bench.team, at: now) == .applied)
@@ -66,62 +66,63 @@ import Testing
         try await database.identities(of: user)?.map(\.credential.state) ?? []
     }
 
-    /// What was told since the two signed in.
-    private func told() async throws -> [String] {
+    /// The events since the two signed in.
+    private func eventLines() async throws -> [String] {
         try await database.events(after: nil, limit: 100).dropFirst(4).map { entry in
             ([entry.kind.rawValue] + entry.fields).joined(separator: " ")
         }
     }
 
-    @Test("withdrawn by one identity, the person is authorized by the other; by both, it is the later end")
+    @Test("with one consent withdrawn the person is authorized by the other; with both, the later end counts")
     func authorizedByAny() async throws {
-        _ = try await tell(.consentRevoked, "ann")
+        _ = try await notify(.consentRevoked, "ann")
         #expect(try await credential()?.state == .authorized)
         #expect(try await identities() == [.revoked, .authorized])
-        #expect(try await told() == ["session.ended", "consent.revoked"])
-        let end = try await tell(.consentRevoked, "bob")
+        #expect(try await eventLines() == ["session.ended", "consent.revoked"])
+        let end = try await notify(.consentRevoked, "bob")
         #expect(
             try await credential() == CredentialStatus(state: .revoked, changedAt: end, cause: .consentRevoked))
-        #expect(try await told().suffix(3) == ["session.ended", "consent.revoked", "user.updated credentialState"])
+        #expect(
+            try await eventLines().suffix(3) == ["session.ended", "consent.revoked", "user.updated credentialState"])
         // Back by the first one: the second stays as it is.
         bench.clock.advance(seconds: 60)
         _ = try await database.completeSignIn(record("ann", at: now))
         #expect(try await credential()?.state == .authorized)
         #expect(try await identities() == [.authorized, .revoked])
-        #expect(try await told().suffix(2) == ["user.updated credentialState", "session.created"])
+        #expect(try await eventLines().suffix(2) == ["user.updated credentialState", "session.created"])
     }
 
-    @Test("an Apple Account that is gone takes its identity alone: the person stays, signed in by the other")
+    @Test("a deleted Apple Account ends only its identity: the person stays signed in by the other")
     func oneErased() async throws {
-        _ = try await tell(.accountDeleted, "ann")
+        _ = try await notify(.accountDeleted, "ann")
         #expect(try await identities() == [.authorized])
         let left = try #require(try await database.user(user))
         #expect(left.appleSubject == AppleSubject("bob") && left.state == .active)
         #expect(try await database.signedIn(token: ann.tokenHash, at: now) == nil)
         #expect(try await database.signedIn(token: bob.tokenHash, at: now) != nil)
-        #expect(try await told() == ["session.ended", "user.updated identities appleSubject"])
+        #expect(try await eventLines() == ["session.ended", "user.updated identities appleSubject"])
         #expect(try await credential()?.state == .authorized)
-        _ = try await tell(.accountDeleted, "bob")
+        _ = try await notify(.accountDeleted, "bob")
         #expect(try await database.user(user) == nil)
-        #expect(try await told().suffix(2) == ["session.ended", "account.deleted"])
+        #expect(try await eventLines().suffix(2) == ["session.ended", "account.deleted"])
     }
 
-    @Test("with disable too: shut out only once no identity is left")
+    @Test("with the policy disable, the person is disabled only without any identity left")
     func oneDisabled() async throws {
         let people = try await Self(.disable)
         try await people.disabled()
     }
 
     private func disabled() async throws {
-        _ = try await tell(.accountDeleted, "bob")
+        _ = try await notify(.accountDeleted, "bob")
         #expect(try await identities() == [.authorized, .notFound])
         #expect(try await database.user(user)?.state == .active)
         #expect(try await credential()?.state == .authorized)
         #expect(try await database.signedIn(token: ann.tokenHash, at: now) != nil)
-        #expect(try await told() == ["session.ended", "user.updated identities"])
-        _ = try await tell(.accountDeleted, "ann")
+        #expect(try await eventLines() == ["session.ended", "user.updated identities"])
+        _ = try await notify(.accountDeleted, "ann")
         #expect(try await database.user(user)?.state == .disabled)
         #expect(try await credential()?.state == .notFound)
-        #expect(try await told().contains("account.deleted"))
+        #expect(try await eventLines().contains("account.deleted"))
     }
 }

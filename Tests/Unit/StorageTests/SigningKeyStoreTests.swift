@@ -17,7 +17,7 @@ import Testing
             sealedPrivateKey: sealed, createdAt: Timestamp(milliseconds: 1_234), signsFrom: signsFrom)
     }
 
-    @Test("keys come back as they were stored, in order; changed and dropped as told", arguments: StoreKind.allCases)
+    @Test("keys are read back in order, changed and dropped", arguments: StoreKind.allCases)
     func keeps(kind: StoreKind) async throws {
         let bench = try Bench(kind)
         let store = try bench.open()
@@ -41,7 +41,7 @@ import Testing
             runtime: Runtime(clock: bench.clock, random: SystemRandom(), logger: .silent))
     }
 
-    @Test("of several processes on one file one makes each key, and the others follow")
+    @Test("of several processes on one file one creates each key, and the others follow")
     func oneOfMany() async throws {
         let bench = try Bench()
         let databases = try (0..<4).map { _ in try bench.open(bench.options(busyTimeout: 5_000)) }
@@ -64,7 +64,7 @@ import Testing
         for database in databases { database.close() }
     }
 
-    @Test("the private half is in no file in the clear, and leaves none once it signs no more", .onSQLite)
+    @Test("the private half is never readable in a file, and is erased once it no longer signs", .onSQLite)
     func sealedAndErased() async throws {
         let bench = try Bench()
         let database = try bench.open()

@@ -100,7 +100,40 @@ extension Bench {
         #expect(updates.map(\.fields) == [["email"]])
     }
 
-    @Test("an attempt is used once: its replay changes nothing and tells whose it was", arguments: StoreKind.allCases)
+    @Test(
+        "an organization counts as a group until a newer token names another or none",
+        arguments: StoreKind.allCases)
+    func keepsOrganization(kind: StoreKind) async throws {
+        let subject = try Subject(kind)
+        var new = record(at: subject.now)
+        new.claims.organizationID = "school"
+        let session = try #require(try await subject.store.completeSignIn(new).session)
+        let person = try #require(try await subject.store.user(session.user))
+        #expect(person.organizationID == "school" && person.groups == [] && person.memberships == ["org:school"])
+        func members(_ group: String) async throws -> Int {
+            try await subject.store.users(UserFilter(group: group), after: nil, limit: 10).items.count
+        }
+        #expect(try await members("org:school") == 1)
+        // The next token names another.
+        new = record(at: subject.now)
+        new.claims.organizationID = "college"
+        _ = try await subject.store.completeSignIn(new)
+        #expect(try await members("org:school") == 0)
+        #expect(try await members("org:college") == 1)
+        #expect(try await subject.journal().last { $0.kind == .userUpdated }?.fields == ["organizationID"])
+        // An older token changes nothing, with an organization or without.
+        for organization in ["school", nil] {
+            var old = record(issuedAt: subject.now.adding(seconds: -60), at: subject.now)
+            old.claims.organizationID = organization
+            _ = try await subject.store.completeSignIn(old)
+            #expect(try await members("org:college") == 1)
+        }
+        _ = try await subject.store.completeSignIn(record(at: subject.now))
+        #expect(try await members("org:college") == 0)
+        #expect(try await subject.store.user(session.user)?.organizationID == nil)
+    }
+
+    @Test("an attempt is used once: its replay changes nothing and returns its session", arguments: StoreKind.allCases)
     func usesAttemptOnce(kind: StoreKind) async throws {
         let subject = try Subject(kind)
         let attempt = randomDigest()
@@ -130,7 +163,7 @@ extension Bench {
         #expect(try await subject.store.usedAttempt(attempt, at: subject.now)?.sessionIsLive == false)
     }
 
-    @Test("the name of first consent moves to the user once, into an empty place", arguments: StoreKind.allCases)
+    @Test("the name of first consent moves to the user once, into an empty field", arguments: StoreKind.allCases)
     func movesFirstConsent(kind: StoreKind) async throws {
         let subject = try Subject(kind)
         let ann = PersonName(given: "Ann", family: "Lee")
@@ -177,7 +210,7 @@ extension Bench {
             try await subject.journal().map(\.kind) == [.userCreated, .userPending, .userUpdated, .sessionCreated])
     }
 
-    @Test("closed lets known people in and creates nobody", arguments: StoreKind.allCases)
+    @Test("closed admits known people and creates no user", arguments: StoreKind.allCases)
     func closesSignUp(kind: StoreKind) async throws {
         let subject = try Subject(kind)
         let known = try await subject.signIn("ann")
@@ -190,7 +223,7 @@ extension Bench {
     }
 
     @Test(
-        "disabling ends every session and refuses the next sign-in; enabling lets them back",
+        "disabling ends every session and refuses sign-ins; enabling allows them again",
         arguments: StoreKind.allCases)
     func disables(kind: StoreKind) async throws {
         let subject = try Subject(kind)
@@ -220,7 +253,7 @@ extension Bench {
         #expect(ended.map(\.cause) == [.replaced])
     }
 
-    @Test("ending a session is told once, invalidates its token, and is final", arguments: StoreKind.allCases)
+    @Test("ending a session has one event, invalidates its token, and is final", arguments: StoreKind.allCases)
     func endsSession(kind: StoreKind) async throws {
         let subject = try Subject(kind)
         let session = try await subject.signIn()
@@ -273,7 +306,7 @@ extension Bench {
     }
 
     @Test(
-        "a sign-in that Apple's end of consent overtook makes nothing, a later one is a first one again",
+        "a sign-in overtaken by the end of consent creates nothing; a later one counts as the first",
         arguments: StoreKind.allCases, [AppleNotification.Kind.consentRevoked, .accountDeleted])
     func refusesOvertakenSignIn(kind: StoreKind, end: AppleNotification.Kind) async throws {
         let subject = try Subject(kind)
@@ -403,7 +436,7 @@ extension Bench {
         #expect(try await subject.journal() == before)
     }
 
-    @Test("a notification for another team touches nobody", arguments: StoreKind.allCases)
+    @Test("a notification for another team affects nobody", arguments: StoreKind.allCases)
     func separatesTeams(kind: StoreKind) async throws {
         let subject = try Subject(kind)
         let session = try await subject.signIn()

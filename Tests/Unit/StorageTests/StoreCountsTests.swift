@@ -32,7 +32,7 @@ import Testing
         #expect(counts.sessions == 1)
     }
 
-    @Test func revocationsCountByWhatBecameOfThem() async throws {
+    @Test func revocationsCountByState() async throws {
         let start = bench.clock.now()
         for name in ["waiting", "asking", "failed", "done"] {
             let user = try #require(try await database.completeSignIn(record(name, at: bench.clock.now())).user)

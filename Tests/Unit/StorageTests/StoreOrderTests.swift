@@ -66,7 +66,7 @@ import Testing
         #expect(try await subject.store.completeSignIn(late(inFlight, subject)) == .refused(.revoked, nil))
     }
 
-    @Test("an end is forgotten when no sign-in of before it can be in flight, and names nobody until then")
+    @Test("an end is deleted when no earlier sign-in can be in flight, and identifies nobody until then")
     func endIsForgotten() async throws {
         let subject = try Subject(.sqlite)
         let database = subject.store
@@ -121,7 +121,7 @@ import Testing
         try #require(try await subject.store.user(team: Bench.team, subject: AppleSubject("ann")))
     }
 
-    @Test("an older identity token changes neither the address nor what is said of it", arguments: StoreKind.allCases)
+    @Test("an older identity token changes neither the address nor its flags", arguments: StoreKind.allCases)
     func olderTokenChangesNothing(kind: StoreKind) async throws {
         let subject = try Subject(kind)
         let start = subject.now
@@ -175,7 +175,7 @@ import Testing
     }
 
     /// Apple calls somebody who is about to come from another team by a name of its own.
-    @Test("an older token does not overwrite the name for a transfer")
+    @Test("an older token does not overwrite the transfer subject")
     func olderTransferSubject() async throws {
         let subject = try Subject(.sqlite)
         let start = subject.now

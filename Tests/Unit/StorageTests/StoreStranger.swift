@@ -51,7 +51,7 @@ final class PostgresStranger: StoreStranger {
     }
 
     func write<Value>(_ body: (PostgresStranger) throws -> Value) throws -> Value {
-        try connection.beginAlone()
+        try connection.beginWithoutLock()
         do {
             let value = try body(self)
             try connection.commit()

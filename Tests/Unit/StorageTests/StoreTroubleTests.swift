@@ -7,7 +7,7 @@ import Testing
 @testable import Accounts
 @testable import Storage
 
-/// What the store knows of a machine that takes no writes.
+/// How the store detects that writes fail.
 @Suite struct StoreTroubleTests {
     private func save(_ database: Accounts.Database, _ subject: String, size: Int = 3) async -> StoreError? {
         do throws(Failure) {
@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test(
-        "a full disk is known until a write as large as a sign-in succeeds: a small one that does proves nothing",
+        "a full disk is assumed until a write as large as a sign-in succeeds",
         .onSQLite)
     func aSmallWriteDoesNotEndAFullDisk() async throws {
         let bench = try Bench()
@@ -65,7 +65,7 @@ import Testing
         #expect(database.store.trouble == nil)
     }
 
-    @Test("a write that breaks a rule of its own says nothing of the machine")
+    @Test("a constraint violation is not trouble of the machine")
     func aConstraintIsNoTrouble() async throws {
         let bench = try Bench()
         let database = try bench.open(bench.options(busyTimeout: 20))

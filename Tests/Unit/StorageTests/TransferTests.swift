@@ -140,7 +140,7 @@ import Testing
         #expect(try bench.text("SELECT count(*) FROM apple_identity") == "2")
     }
 
-    @Test("a name for another team, or one nobody exported, moves nobody", arguments: ["t.bob", "", "T.ANN"])
+    @Test("a subject for another team, or one not exported, moves nobody", arguments: ["t.bob", "", "T.ANN"])
     func unknownName(name: String) async throws {
         _ = try await signIn("ann")
         try await export(["ann"])
@@ -160,7 +160,7 @@ import Testing
 
     // MARK: A second account
 
-    @Test func aSecondAccountIsJoinedOnlyWhenAskedFor() async throws {
+    @Test func secondAccountIsJoinedOnlyOnRequest() async throws {
         let first = try #require(try await signIn("ann").user)
         let second = try #require(try await signIn("new-ann", team: Self.new).session)
         _ = try await database.patchUser(second.user, UserPatch(externalID: "7", groups: ["beta"]), at: now)
@@ -193,7 +193,7 @@ import Testing
         #expect(try await events().isEmpty)
     }
 
-    @Test("a person disabled under one subject is not let in under the other", arguments: [true, false])
+    @Test("a person disabled under one subject is refused under the other", arguments: [true, false])
     func disabledStaysDisabled(isFirst: Bool) async throws {
         let first = try #require(try await signIn("ann").session)
         let second = try #require(try await signIn("new-ann", team: Self.new).session)
@@ -242,7 +242,7 @@ import Testing
         #expect(counts.unasked == 1 && counts.refusedAtExport == 1 && counts.total == 2)
     }
 
-    @Test func answersAreNotGivenToWhoeverCameAfter() async throws {
+    @Test func answersAreNotAppliedToALaterPerson() async throws {
         let ann = try #require(try await signIn("ann").user)
         let people = try await database.peopleToExport(of: Self.old, to: Self.new, again: false, after: nil, limit: 1)
         try await export(["ann"])
@@ -259,7 +259,7 @@ import Testing
         #expect(try await database.user(bob.id)?.appleSubject == AppleSubject("bob"))
     }
 
-    @Test func twoPeopleNeverShareAName() async throws {
+    @Test func twoPeopleNeverShareATransferSubject() async throws {
         _ = try await signIn("ann")
         _ = try await signIn("bob")
         let people = try await database.peopleToExport(of: Self.old, to: Self.new, again: false, after: nil, limit: 10)
@@ -273,7 +273,7 @@ import Testing
 
     // MARK: What Apple says meanwhile
 
-    @Test("before the move, a notification by the new subject finds the person")
+    @Test("before the move, a notification with the new subject finds the person")
     func consentRevokedBeforeTheMove() async throws {
         let session = try #require(try await signIn("ann").session)
         try await export(["ann"])
@@ -286,7 +286,7 @@ import Testing
         #expect(try await database.user(session.user)?.credentialState == .revoked)
     }
 
-    @Test("an event between two sign-ins ends the earlier one's session alone")
+    @Test("an event between two sign-ins ends only the earlier session")
     func eventBetween() async throws {
         let first = try #require(try await signIn("ann").session)
         try await export(["ann"])
@@ -299,7 +299,7 @@ import Testing
         #expect(try await database.signedIn(token: second.tokenHash, at: now)?.user.credentialState == .authorized)
     }
 
-    @Test("a revocation by the old name, during the exchange of an early arrival, ends what comes of it")
+    @Test("a revocation by the old subject during an early arrival's exchange ends its result")
     func revokedMeanwhile() async throws {
         _ = try await signIn("ann")
         try await export(["ann"])
@@ -313,7 +313,7 @@ import Testing
         #expect(try await database.completeSignIn(attempt) == .refused(.revoked, nil))
     }
 
-    @Test("Apple's own deletion leaves nothing of either name", arguments: ["ann", "new-ann"])
+    @Test("a deletion at Apple removes both subjects", arguments: ["ann", "new-ann"])
     func accountDeleted(name: String) async throws {
         let ann = try #require(try await signIn("ann").user)
         try await export(["ann"])

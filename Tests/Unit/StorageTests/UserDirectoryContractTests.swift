@@ -34,13 +34,13 @@ extension Accounts.Database {
         #expect(try await store.user(UserID(unchecked: "usr_none")) == nil)
     }
 
-    @Test("a list pages through everybody once, in the order they came", arguments: StoreKind.allCases)
+    @Test("a list pages through everyone once, oldest first", arguments: StoreKind.allCases)
     func lists(kind: StoreKind) async throws {
         let subject = try Subject(kind)
         var expected: [UserID] = []
         for index in 0..<7 {
             expected.append(try await subject.signIn("person\(index)").user)
-            // Two of the same millisecond are told apart by their ids.
+            // Two of the same millisecond are distinguished by their ids.
             if index != 3 { subject.clock.advance(seconds: 1) }
         }
         if expected[3].rawValue > expected[4].rawValue { expected.swapAt(3, 4) }
@@ -57,7 +57,7 @@ extension Accounts.Database {
         }
     }
 
-    @Test("a change with a condition is made while it holds, and else nothing is", arguments: StoreKind.allCases)
+    @Test("a conditional change is made only while its condition holds", arguments: StoreKind.allCases)
     func conditions(kind: StoreKind) async throws {
         let subject = try Subject(kind)
         let store = subject.store
@@ -156,7 +156,7 @@ extension Accounts.Database {
         }
     }
 
-    @Test("sessions end alone, or all but one, and only their owner's", arguments: StoreKind.allCases)
+    @Test("sessions end one by one, or all but one, and only their owner's", arguments: StoreKind.allCases)
     func endsSessions(kind: StoreKind) async throws {
         let subject = try Subject(kind)
         let store = subject.store

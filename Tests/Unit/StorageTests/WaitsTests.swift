@@ -34,7 +34,7 @@ struct WaitsTests {
         }
     }
 
-    @Test("a caller who waited too long gets an error, and the work is not begun")
+    @Test("a caller that waited too long gets an error, and its work is not begun")
     func endsTheWaiting() async throws {
         let gate = DispatchSemaphore(value: 0)
         let begun = Atomic(0)
@@ -79,7 +79,7 @@ struct WaitsTests {
         queue.close()
     }
 
-    @Test("a probe that hangs is one for all who ask, and keeps nobody")
+    @Test("a hanging probe is shared by all callers, and blocks none")
     func probesOnce() async throws {
         let probe = WriteProbe()
         let (gate, opener) = AsyncStream.makeStream(of: Void.self)

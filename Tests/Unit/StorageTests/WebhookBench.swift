@@ -34,7 +34,7 @@ struct WebhookBench: Sendable {
     }
 
     /// One event, `user.updated`.
-    func tell(_ person: Int, from database: Accounts.Database? = nil) async throws {
+    func changePerson(_ person: Int, from database: Accounts.Database? = nil) async throws {
         let group = RandomIdentifier(random: SystemRandom()).make(EventID.self).rawValue
         _ = try await (database ?? self.database).patchUser(
             people[person], UserPatch(groups: [group]), at: now)
@@ -92,12 +92,12 @@ extension WebhookDispatcher {
     }
 }
 
-/// Says what it was asked for, in place of a signature.
+/// Says what it was asked for, instead of a signature.
 let fakeLogoutTokens: LogoutTokens = { client, user, session, now in
     Secret("\(client) \(user) \(session?.rawValue ?? "all") \(now.seconds)")
 }
 
-/// An application: answers as told, and remembers what it was sent.
+/// An application with given answers, which records its requests.
 final class FakeReceiver: WebhookSender {
     typealias Answer = @Sendable (WebhookRequest) async -> WebhookAnswer
 

@@ -9,7 +9,7 @@ import Testing
 @testable import Accounts
 @testable import Storage
 
-/// The dispatcher over the real queue, a clock that moves when told to, and applications that answer as told.
+/// The dispatcher over the real queue, a clock that moves on demand, and applications with given answers.
 @Suite struct WebhookDispatcherTests {
     @Test("ten attempts at the documented times, a dead letter, and a replay under the same id")
     func backsOff() async throws {
@@ -19,7 +19,7 @@ import Testing
         let schedule = WebhookSchedule(delays: WebhookSchedule.standard.delays, jitter: 0)
         let dispatcher = try bench.dispatcher(receiver, policy: WebhookPolicy(schedule: schedule))
         let start = bench.now
-        try await bench.tell(0)
+        try await bench.changePerson(0)
         for delay in [0] + schedule.delays {
             if delay > 0 {
                 bench.bench.clock.advance(milliseconds: delay - 1)
@@ -38,7 +38,7 @@ import Testing
         // Nothing more happens by itself, and a later event of the user is not held up any more.
         bench.bench.clock.advance(seconds: 100_000)
         answer.value = .status(200)
-        try await bench.tell(0)
+        try await bench.changePerson(0)
         await dispatcher.drain()
         #expect(receiver.requests.count == 11)
         #expect(try await bench.database.retryWebhooks(.allDead, at: bench.now) == 1)
@@ -54,12 +54,12 @@ import Testing
         #expect(bench.log.lines.allSatisfy { !$0.contains("/hook") && $0.contains("https://one.example") })
     }
 
-    @Test("events that waited behind a dead letter are tried once more, not for days each")
+    @Test("events that waited behind a dead letter are tried only once more")
     func theWholeLineEnds() async throws {
         let bench = try await WebhookBench(endpoints: [WebhookBench.one])
         let receiver = FakeReceiver { _ in .failure("no connection") }
         let dispatcher = try bench.dispatcher(receiver)
-        for _ in 0..<5 { try await bench.tell(0) }
+        for _ in 0..<5 { try await bench.changePerson(0) }
         for _ in 0..<40 {
             await dispatcher.drain()
             bench.bench.clock.advance(seconds: 3 * 3_600)
@@ -74,10 +74,10 @@ import Testing
         let answer = Box(WebhookAnswer.status(status, retryAfter: 60_000))
         let receiver = FakeReceiver { request in request.url == WebhookBench.one ? answer.value : .status(200) }
         let dispatcher = try bench.dispatcher(receiver)
-        try await bench.tell(0)
+        try await bench.changePerson(0)
         await dispatcher.drain()
         answer.value = .status(200)
-        try await bench.tell(1)
+        try await bench.changePerson(1)
         bench.bench.clock.advance(milliseconds: 59_999)
         await dispatcher.drain()
         #expect(receiver.ids().count == 1)
@@ -88,14 +88,14 @@ import Testing
         #expect(receiver.ids().count == 3)
     }
 
-    @Test("of two processes one delivers; when it is killed the other goes on with the same ids")
+    @Test("of two processes one delivers; when it is killed the other continues with the same IDs")
     func oneHolder() async throws {
         let bench = try await WebhookBench(endpoints: [WebhookBench.one])
         let other = try bench.bench.open()
         let (left, right) = (FakeReceiver(), FakeReceiver())
         let killed = try bench.dispatcher(left)
         let survivor = try bench.dispatcher(right, database: other)
-        try await bench.tell(0)
+        try await bench.changePerson(0)
         // Killed between the answer and its record.
         let taken = await killed.round().deliveries
         #expect(taken.count == 1)
@@ -117,9 +117,9 @@ import Testing
         let (left, right) = (FakeReceiver(), FakeReceiver())
         let first = try bench.dispatcher(left)
         let second = try bench.dispatcher(right)
-        try await bench.tell(0)
+        try await bench.changePerson(0)
         await first.drain()
-        try await bench.tell(0)
+        try await bench.changePerson(0)
         await second.drain()
         #expect(left.requests.count == 1)
         #expect(right.requests.count == 1)
@@ -131,7 +131,7 @@ import Testing
         let bench = try await WebhookBench(endpoints: [WebhookBench.one])
         let receiver = FakeReceiver()
         let dispatcher = try bench.dispatcher(receiver)
-        try await bench.tell(0)
+        try await bench.changePerson(0)
         let taken = await dispatcher.round().deliveries
         try bench.database.executeOnWriter("PRAGMA query_only = ON")
         for delivery in taken { await dispatcher.deliver(delivery) }
@@ -151,12 +151,12 @@ import Testing
         #expect(try await bench.database.webhookEndpoints()[0].backlog == 0)
     }
 
-    @Test("a rest after a failure does not last for hours when the clock is set back meanwhile", .onSQLite)
+    @Test("a pause after a failure is not prolonged by a clock set back", .onSQLite)
     func restsOfAnotherClock() async throws {
         let bench = try await WebhookBench(endpoints: [WebhookBench.one])
         let receiver = FakeReceiver()
         let dispatcher = try bench.dispatcher(receiver)
-        try await bench.tell(0)
+        try await bench.changePerson(0)
         bench.bench.clock.advance(seconds: 7_200)
         try bench.database.executeOnWriter("PRAGMA query_only = ON")
         _ = await dispatcher.round()
@@ -173,18 +173,18 @@ import Testing
         let command = try bench.bench.open()
         let receiver = FakeReceiver()
         let dispatcher = try bench.dispatcher(receiver)
-        try await bench.tell(0, from: command)
+        try await bench.changePerson(0, from: command)
         command.close()
         await dispatcher.drain()
         #expect(receiver.requests.count == 1)
     }
 
-    @Test("the dispatcher runs until it is told to end, and finishes what is in flight")
+    @Test("the dispatcher runs until stopped, and finishes deliveries in flight")
     func runs() async throws {
         let bench = try await WebhookBench()
         let receiver = FakeReceiver()
         let dispatcher = try bench.dispatcher(receiver)
-        for index in 0..<40 { try await bench.tell(index % 3) }
+        for index in 0..<40 { try await bench.changePerson(index % 3) }
         // One look only: completions wake it for all that follows.
         let end = Gate()
         end.shut()
@@ -226,7 +226,7 @@ import Testing
         while true {
             rounds += 1
             if told < 60, chance(60) {
-                try await bench.tell(Int(random.withLock { $0.next() % 5 }))
+                try await bench.changePerson(Int(random.withLock { $0.next() % 5 }))
                 told += 1
             }
             for delivery in await dispatcher.round().deliveries {

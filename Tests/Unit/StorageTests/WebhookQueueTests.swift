@@ -10,21 +10,21 @@ import Testing
 @Suite struct WebhookQueueTests {
     // MARK: Endpoints
 
-    @Test("an emptied journal has an end as well")
+    @Test("an emptied journal keeps its end")
     func beginsAtTheEndOfAnEmptiedJournal() async throws {
         let bench = try await WebhookBench(endpoints: [])
         try bench.bench.stranger().write { try $0.execute("DELETE FROM event") }
         try bench.database.setWebhookEndpoints([WebhookBench.one], at: bench.now)
         #expect(try await bench.database.webhookWork(at: bench.now).hasNewEvents == false)
-        try await bench.tell(0)
+        try await bench.changePerson(0)
         try await bench.queue()
         #expect(try await bench.due().count == 1)
     }
 
-    @Test("deliveries for a removed endpoint are dropped; named again it begins anew")
+    @Test("deliveries for a removed endpoint are dropped; when added again it starts from the end")
     func dropsARemovedEndpoint() async throws {
         let bench = try await WebhookBench()
-        try await bench.tell(0)
+        try await bench.changePerson(0)
         try await bench.queue()
         let stale = try #require(try await bench.due(WebhookBench.two).first)
         try bench.database.setWebhookEndpoints([WebhookBench.one], at: bench.now)
@@ -32,17 +32,17 @@ import Testing
         try bench.database.setWebhookEndpoints([WebhookBench.one, WebhookBench.two], at: bench.now)
         #expect(try await bench.due(WebhookBench.two).isEmpty)
         // An answer that was on its way reaches nobody else.
-        try await bench.tell(0)
+        try await bench.changePerson(0)
         try await bench.queue()
         _ = try await bench.database.record(.delivered, of: stale, at: bench.now)
         #expect(try await bench.due(WebhookBench.two).count == 1)
         #expect(try await bench.due(WebhookBench.one).count == 1)
     }
 
-    @Test("the journal is taken in batches of any size, in order, without a gap", arguments: [1, 2, 3, 100])
+    @Test("the journal is queued in batches of any size, in order, without a gap", arguments: [1, 2, 3, 100])
     func batches(limit: Int) async throws {
         let bench = try await WebhookBench(people: 7, endpoints: [WebhookBench.one])
-        for person in 0..<7 { try await bench.tell(person) }
+        for person in 0..<7 { try await bench.changePerson(person) }
         // A hole in the sequence, as retention leaves it.
         try bench.bench.stranger().write {
             try $0.execute("DELETE FROM event WHERE sequence = (SELECT max(sequence) - 3 FROM event)")
@@ -55,10 +55,10 @@ import Testing
 
     // MARK: Order
 
-    @Test("of each user the first alone is due, until it is delivered or dead", arguments: [true, false])
+    @Test("only the first event of each user is due, until it is delivered or dead", arguments: [true, false])
     func oneLineAUser(isDelivered: Bool) async throws {
         let bench = try await WebhookBench(endpoints: [WebhookBench.one])
-        for person in [0, 1, 0, 0, 1] { try await bench.tell(person) }
+        for person in [0, 1, 0, 0, 1] { try await bench.changePerson(person) }
         try await bench.queue(limit: 2)
         let events = try await bench.events(5)
         let end: WebhookRecord = isDelivered ? .delivered : .failed("status 500", next: nil, pausedUntil: nil)
@@ -71,10 +71,10 @@ import Testing
         #expect(try bench.bench.count("webhook_delivery") == (isDelivered ? 0 : 5))
     }
 
-    @Test("one that failed keeps its place until it is due again, and those behind it wait")
+    @Test("a failed event keeps its position until due again, and later ones wait")
     func failedKeepsItsPlace() async throws {
         let bench = try await WebhookBench(endpoints: [WebhookBench.one])
-        for person in [0, 0, 1] { try await bench.tell(person) }
+        for person in [0, 0, 1] { try await bench.changePerson(person) }
         try await bench.queue()
         let events = try await bench.events(3)
         let first = try #require(try await bench.due().first)
@@ -83,7 +83,7 @@ import Testing
             .failed("timeout", next: next, pausedUntil: nil), of: first, at: bench.now)
         #expect(try await bench.due().map(\.entry) == [events[2]])
         // New events do not overtake either.
-        try await bench.tell(0)
+        try await bench.changePerson(0)
         try await bench.queue()
         #expect(try await bench.due().map(\.entry) == [events[2]])
         bench.bench.clock.advance(milliseconds: 5_000)
@@ -92,10 +92,10 @@ import Testing
         #expect(again.first { $0.entry == events[0] }?.attempts == 1)
     }
 
-    @Test("a replayed dead letter goes before what waits, and what had failed meanwhile waits behind it")
+    @Test("a replayed dead letter goes before waiting and failed events")
     func replayGoesFirst() async throws {
         let bench = try await WebhookBench(endpoints: [WebhookBench.one])
-        for _ in 0..<3 { try await bench.tell(0) }
+        for _ in 0..<3 { try await bench.changePerson(0) }
         try await bench.queue()
         let events = try await bench.events(3)
         let first = try #require(try await bench.due().first)
@@ -118,11 +118,11 @@ import Testing
 
     // MARK: Retention
 
-    @Test("retention takes no event that an endpoint waits for, and every other at its time")
+    @Test("retention deletes no event that an endpoint waits for, and all others at their time")
     func retentionWaits() async throws {
         let bench = try await WebhookBench(endpoints: [WebhookBench.one])
-        try await bench.tell(0)
-        try await bench.tell(1)
+        try await bench.changePerson(0)
+        try await bench.changePerson(1)
         let age: Int64 = 91 * 86_400
         bench.bench.clock.advance(seconds: age)
         // Not queued yet: everything behind the cursor stays.
@@ -142,10 +142,10 @@ import Testing
         #expect(try bench.bench.count("webhook_delivery") == 0)
     }
 
-    @Test("an endpoint that stopped, or none, holds nothing back", arguments: [true, false])
+    @Test("a stopped endpoint, or none, does not delay retention", arguments: [true, false])
     func retentionGoesOn(isStopped: Bool) async throws {
         let bench = try await WebhookBench(endpoints: [WebhookBench.one])
-        try await bench.tell(0)
+        try await bench.changePerson(0)
         try await bench.queue()
         if isStopped {
             let due = try #require(try await bench.due().first)
@@ -170,7 +170,7 @@ import Testing
             empty.allSatisfy { $0.backlog == 0 && $0.oldest == nil && $0.addedAt == added && $0.lastFailure == nil })
         for person in [0, 1, 2] {
             bench.bench.clock.advance(seconds: 1)
-            try await bench.tell(person)
+            try await bench.changePerson(person)
         }
         #expect(try await bench.database.webhookEndpoints().map(\.backlog) == [3, 3])
         try await bench.queue()
@@ -200,10 +200,10 @@ import Testing
             ])
     }
 
-    @Test("retry takes one event, all dead letters, or all of an endpoint, and nothing else")
+    @Test("retry selects one event, all dead letters, or an endpoint, and nothing else")
     func retries() async throws {
         let bench = try await WebhookBench()
-        for person in [0, 1, 2] { try await bench.tell(person) }
+        for person in [0, 1, 2] { try await bench.changePerson(person) }
         try await bench.queue()
         let events = try await bench.events(3)
         let later = bench.now.adding(seconds: 1_000)

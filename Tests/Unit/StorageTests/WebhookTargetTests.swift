@@ -7,7 +7,7 @@ import Testing
 @testable import Accounts
 @testable import Storage
 
-/// Each endpoint has a secret and a filter of its own; and what the API tells of them.
+/// Each endpoint has its own secret and filter; and the API's description of them.
 @Suite struct WebhookTargetTests {
     private static func secrets(_ byte: UInt8) throws -> WebhookSecrets {
         try WebhookSecrets(parsing: "whsec_" + Base64.encode([UInt8](repeating: byte, count: 32)))
@@ -23,10 +23,10 @@ import Testing
         let bench = try await WebhookBench()
         let receiver = FakeReceiver()
         let one = try Self.target(WebhookBench.one, WebhookBench.allKinds, 1)
-        try await bench.tell(0)
+        try await bench.changePerson(0)
         // Queued by another process for both.
         try await bench.queue()
-        try await bench.tell(1)
+        try await bench.changePerson(1)
         _ = try await bench.database.deleteUser(bench.people[2], at: bench.now)
         let told = try await bench.events(4)
         let dispatcher = bench.dispatcher(receiver, targets: [one])
@@ -53,7 +53,7 @@ import Testing
             database: bench.database, sender: receiver, clock: bench.bench.clock, random: SystemRandom())
     }
 
-    @Test("a test event is signed by the endpoint's secret, passes its filter, and is in no journal and no queue")
+    @Test("a test event is signed, ignores the filter, and is neither in the journal nor queued")
     func testEvent() async throws {
         let bench = try await WebhookBench()
         let receiver = FakeReceiver { $0.url == WebhookBench.one ? .status(204) : .failure("timeout") }
@@ -75,7 +75,7 @@ import Testing
         #expect(try await bench.database.webhookEndpoints().allSatisfy { $0.lastFailureAt == nil })
     }
 
-    @Test("one test of an endpoint at a time, and none of an address that is not configured")
+    @Test("an endpoint has one test at a time, and unconfigured addresses have none")
     func oneTestAtATime() async throws {
         let bench = try await WebhookBench()
         let gate = Gate()

@@ -67,7 +67,7 @@ import Testing
 
     // One batch each: where the database itself refuses the second, it would hide what happens to the others.
 
-    @Test("somebody new, several times at once, is one person", arguments: engines)
+    @Test("concurrent sign-ins of a new person create one user", arguments: engines)
     func onePerson(isPostgres: Bool) async throws {
         let bench = try Bench(isPostgres: isPostgres)
         let database = try bench.open()
@@ -78,7 +78,7 @@ import Testing
         #expect(try await database.events(after: nil, limit: 1_000).filter { $0.kind == .userCreated }.count == 1)
     }
 
-    @Test("an attempt, several times at once, makes one session, and the others hear of it", arguments: engines)
+    @Test("concurrent uses of an attempt create one session, which the others return", arguments: engines)
     func oneAttempt(isPostgres: Bool) async throws {
         let bench = try Bench(isPostgres: isPostgres)
         let database = try bench.open()
@@ -111,7 +111,7 @@ import Testing
         #expect(ends.map(\.session) == [old.id])
     }
 
-    @Test("one that the database refuses leaves the others of its batch alone", arguments: engines)
+    @Test("a write that the database refuses does not affect its batch", arguments: engines)
     func refused(isPostgres: Bool) async throws {
         let bench = try Bench(isPostgres: isPostgres)
         let database = try bench.open()
@@ -126,7 +126,7 @@ import Testing
     }
 
     /// Its reads go with the begin of the transaction.
-    @Test("one whose read the database refuses leaves the others of its batch alone")
+    @Test("a write whose read the database refuses does not affect its batch")
     func refusedRead() async throws {
         let bench = try Bench(isPostgres: true)
         let database = try bench.open()
@@ -164,7 +164,7 @@ import Testing
     }
 
     /// Each try but the last is a trip for all of the batch.
-    @Test("after a few tries it is known what a sign-in reads, and it runs with others", arguments: [true, false])
+    @Test("after a few tries a sign-in's reads are known, and it runs with others", arguments: [true, false])
     func readsAhead(isNew: Bool) async throws {
         let bench = try Bench(isPostgres: true)
         let database = try bench.open()

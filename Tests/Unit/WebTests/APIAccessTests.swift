@@ -21,7 +21,7 @@ import Web
         #expect(response.fields[.cacheControl] == "no-store")
     }
 
-    @Test("A key with every other scope opens nothing more, and changes nothing", arguments: BackendRoute.all)
+    @Test("A key without the scope is refused, and changes nothing", arguments: BackendRoute.all)
     func keyBeyondItsScope(_ route: BackendRoute) async throws {
         let site = try Site.signedIn()
         let before = (site.database.users, site.database.sessions)
@@ -107,14 +107,14 @@ import Web
         #expect(refused.code == "too_many_requests")
         #expect(refused.fields[.retryAfter].flatMap { Int($0) } ?? 0 > 0)
         #expect(await site.send(.get, "/api/v1/users", site.bearer("brs_x")).status == .tooManyRequests)
-        // Without credentials nothing was tried; and whoever has a key is no guesser, whoever else is at that address.
+        // Requests without credentials do not count, nor do valid keys, even if others guess from the same address.
         #expect(await site.send(.get, "/api/v1/users").status == .unauthorized)
         #expect(await site.send(.get, "/api/v1/users", site.bearer(key)).status == .ok)
         #expect(
             await site.send(.get, "/api/v1/users", bad, client: .v4(0x0A00_0002)).status == .unauthorized)
     }
 
-    @Test func useIsNotedOnceAMinute() async throws {
+    @Test func useIsWrittenOnceAMinute() async throws {
         let site = try Site()
         let key = site.makeKey([.usersRead])
         let start = site.clock.now()
@@ -128,7 +128,7 @@ import Web
         #expect(try await site.key("k")?.lastUsedAt == site.clock.now())
     }
 
-    @Test func useIsNotedOnceAMinuteEvenWhenItCannotBeWritten() async throws {
+    @Test func useIsWrittenOnceAMinuteEvenIfThatFails() async throws {
         let site = try Site()
         let key = site.makeKey([.usersRead])
         site.database.faults.fail(at: "UPDATE api_key SET last_used_at", with: .inconsistent("it alone"))
@@ -137,7 +137,7 @@ import Web
         #expect(site.database.faults.failures == 1)
     }
 
-    @Test("A store that does not answer is 503, told apart from a wrong key", arguments: BackendRoute.all)
+    @Test("A store that does not answer is 503, unlike a wrong key", arguments: BackendRoute.all)
     func storeFails(_ route: BackendRoute) async throws {
         let site = try Site()
         let key = site.makeKey([route.scope])
@@ -151,7 +151,7 @@ import Web
     // MARK: What is asked
 
     @Test(
-        "Paths that hide something are refused before a key is looked at",
+        "Ambiguous paths are refused before a key is checked",
         arguments: [
             ("/api/v1/users/%2e%2e", 400), ("/api/v1/users/..", 400), ("/api/v1/x/../users", 400),
             ("/api/v1/./users", 400), ("//api/v1/users", 404),

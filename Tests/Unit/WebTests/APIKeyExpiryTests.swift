@@ -9,7 +9,7 @@ import Web
 
 /// API keys that live until a moment.
 @Suite struct APIKeyExpiryTests {
-    @Test("A key is taken until the moment it expires, and then refused by that name")
+    @Test("A key is accepted until it expires, and then refused as expired")
     func expiry() async throws {
         let site = try Site()
         let token = site.makeKey([.usersRead], life: 60)
@@ -34,7 +34,7 @@ import Web
         #expect(await site.introspect("x", key: other).text == #"{"active":false}"#)
     }
 
-    @Test("Guesses with an expired key are charged as those with an unknown one are")
+    @Test("An expired key counts towards the limit like an unknown one")
     func expiredKeysAreCharged() async throws {
         let site = try Site(adjust: { $0.limits.refusedKeysPerMinute = 2 })
         let token = site.makeKey([.usersRead], life: 0)

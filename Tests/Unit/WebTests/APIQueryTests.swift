@@ -11,11 +11,11 @@ import Web
 /// Parameters of the API: how a wrong one is refused, and the name every list has for its cursor.
 @Suite struct APIQueryTests {
     @Test(
-        "A refused parameter is named, with those there are",
+        "A refused parameter is named, with the accepted ones",
         arguments: [
             (
                 "/api/v1/users?colour=red",
-                "unknown parameter colour; accepted: state, group, email, externalID, appleSubject, limit, "
+                "unknown parameter colour; accepted: state, group, email, name, externalID, appleSubject, limit, "
                     + "after, cursor"
             ),
             ("/api/v1/events?types=x", "unknown parameter types; accepted: after, limit, user, type"),
@@ -35,7 +35,7 @@ import Web
         #expect(response.json?["detail"]?.stringValue == detail)
     }
 
-    @Test("Every list goes on behind after; cursor, the older name, does the same")
+    @Test("Every list continues with after; cursor, the older name, does the same")
     func oneNameForTheCursor() async throws {
         let site = try Site()
         for number in 1...3 { site.addUser(number) }
@@ -50,7 +50,7 @@ import Web
     }
 
     @Test(
-        "Events are narrowed to types, several of them, with commas or without",
+        "Events are filtered by one or several types",
         arguments: [
             ("type=session.ended", [2, 4]), ("type=session.ended&type=user.created", [1, 2, 4]),
             ("type=session.ended,user.created", [1, 2, 4]), ("type=session.ended&user=USER", [4]),

@@ -60,7 +60,7 @@ import Web
     }
 
     @Test(
-        "Which requests have lines is configured",
+        "The configuration decides which requests are logged",
         arguments: [
             (WebConfiguration.AccessLog.Requests.all, 2), (.failures, 1), (.none, 0),
         ])
@@ -114,7 +114,7 @@ import Web
         #expect(site.log.lines.contains { $0.contains("request failed") && $0.contains("error_id=") })
     }
 
-    @Test func onlyTheGoodAnswerOfVerifyHasNone() async throws {
+    @Test func onlySuccessfulVerifyIsNotLogged() async throws {
         let site = try Site.signedIn()
         let good = await site.get("/auth/verify", cookie: site.cookie)
         #expect(good.status == .noContent && good.fields[RequestID.field] == nil)

@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test(
-        "Malformed JSON is refused with its place",
+        "Malformed JSON is refused with its position",
         arguments: [
             ("", 0), ("{\"rules\": [],}", 12), ("{\"rules\": [{\"allow\": \"public\", \"allow\": \"signedIn\"}]}", 31),
         ])
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test(
-        "A malformed rule is refused with its place",
+        "A malformed rule is refused with its position",
         arguments: [
             ("[]", ""), ("{}", ""), ("{\"rules\": {}}", ""), ("{\"rules\": []}", ""),
             ("{\"rules\": [{\"allow\": \"public\"}], \"more\": 1}", ""), ("{\"rules\": [1]}", "rule 1"),
@@ -71,7 +71,7 @@ import Testing
     }
 
     @Test(
-        "A malformed value is refused with its place",
+        "A malformed value is refused with its position",
         arguments: [
             ("host", "\"A.example.com\""), ("host", "\"a.example.com:443\""), ("host", "\"\""), ("host", "\"*.\""),
             ("host", "\"a.*.com\""), ("host", "\"**.a.com\""), ("host", "\"*a.com\""), ("host", "\".a.com\""),
@@ -100,7 +100,7 @@ import Testing
         #expect(problems("{\"rules\": [{\"\(member)\": \(json)\(others)}]}").map(\.place) == ["rule 1, \(place)"])
     }
 
-    @Test func everyProblemIsToldAtOnce() {
+    @Test func everyProblemIsReportedAtOnce() {
         let text = "{\"rules\": [{\"host\": \"A\", \"path\": \"b\", \"methods\": [], \"x\": 1}, {\"allow\": \"no\"}]}"
         #expect(
             problems(text).map(\.place)
@@ -116,7 +116,7 @@ import Testing
     }
 
     @Test(
-        "A rule that nothing reaches is noticed",
+        "An unreachable rule is reported",
         arguments: [
             ("{\"allow\": \"public\"}", "{\"host\": \"a.b\", \"path\": \"/x\", \"allow\": \"signedIn\"}", true),
             ("{\"host\": \"*.b.c\", \"allow\": \"public\"}", "{\"host\": \"*.a.b.c\", \"allow\": \"public\"}", true),

@@ -10,8 +10,8 @@ import Web
 @Suite struct AccountAPITests {
     private func people(_ site: Site) -> Int { site.database.users.count }
 
-    @Test("The answer says whether Apple is told, so that an app can say what else to do", arguments: [1, 0])
-    func saysWhetherAppleIsTold(tokens: Int) async throws {
+    @Test("The answer says whether Apple is notified, so that an app can explain what else to do", arguments: [1, 0])
+    func saysWhetherAppleIsNotified(tokens: Int) async throws {
         let site = try Site()
         let expected = "{\"appleNotified\":\(tokens > 0)}"
         site.signIn()
@@ -49,7 +49,7 @@ import Web
         #expect(await site.get("/api/v1/session", site.bearer(Site.nativeToken)).status == .unauthorized)
     }
 
-    @Test func nothingIsAcknowledgedThatWasNotWritten() async throws {
+    @Test func failedDeletionIsNotAcknowledged() async throws {
         let site = try Site.signedIn(kind: .native)
         site.database.faults.fail()
         #expect(

@@ -87,7 +87,7 @@ import Web
         ("/account/delete", [("confirm", "yes"), ("account", user)]),
     ]
 
-    @Test("Users who may not be here change nothing", arguments: [User.State.pending, .disabled])
+    @Test("Users who are not active change nothing", arguments: [User.State.pending, .disabled])
     func states(_ state: User.State) async throws {
         for change in Self.changes {
             let site = try Site.signedIn(state: state)
@@ -113,7 +113,7 @@ import Web
 
     // MARK: What the page says
 
-    @Test func othersHaveTheirButtonsAndThisOneNone() async throws {
+    @Test func onlyOtherSessionsHaveButtons() async throws {
         let site = try Site.signedIn()
         var page = await site.get("/account", cookie: site.cookie).text
         #expect(!page.contains("/account/sessions/revoke"))

@@ -38,7 +38,7 @@ import Web
     }
 
     @Test(
-        "Confirmed it is deleted, the browser forgets, and the page says what Apple is told",
+        "After confirmation the account and cookies are deleted, and the page says what Apple is told",
         arguments: [(2, "told", "Apple is being told"), (0, "untold", "We could not tell Apple")])
     func confirmed(tokens: Int, apple: String, words: String) async throws {
         let site = try Site.signedIn()
@@ -62,7 +62,7 @@ import Web
     }
 
     @Test(
-        "Before it is deleted the page says what Apple can be told, and without a token how to do it oneself",
+        "Before the deletion the page says whether Apple can be told, and otherwise how to do it",
         arguments: [2, 0])
     func saidBeforehand(tokens: Int) async throws {
         let site = try Site.signedIn()
@@ -92,7 +92,7 @@ import Web
         }
     }
 
-    @Test("The clock that went back makes nothing fresh", arguments: [(60, true), (61, false)] as [(Int64, Bool)])
+    @Test("A clock set back does not make a sign-in recent", arguments: [(60, true), (61, false)] as [(Int64, Bool)])
     func sessionFromTheFuture(_ ahead: Int64, passes: Bool) async throws {
         let site = try Site.signedIn()
         site.clock.advance(seconds: -ahead)
@@ -112,7 +112,7 @@ import Web
     }
 
     @Test(
-        "A page shown for somebody else deletes nobody",
+        "A page shown for another person deletes nobody",
         arguments: [nil, "", "usr_00000000000000000000000002", "usr_1", "ses_00000000000000000000000001"])
     func otherAccount(_ account: String?) async throws {
         let site = try Site.signedIn()
@@ -137,7 +137,7 @@ import Web
         #expect(await site.get("/account/export").location == "/login?return_to=%2Faccount")
     }
 
-    @Test func returnFromAppleIsNotTakenForALoop() async throws {
+    @Test func returnFromAppleIsNotALoop() async throws {
         let site = try Site.signedIn()
         site.clock.advance(seconds: 601)
         for _ in 0..<2 {
@@ -235,7 +235,7 @@ import Web
         let expected = """
             {"exportedAt":"\(time)","complete":false,"user":{"id":"\(user)","state":"active","externalID":null,\
             "appleSubject":"001.sub","email":null,"emailVerified":false,"isPrivateEmail":false,"emailForwarding":null,\
-            "name":{"given":null,"family":null},"realUserStatus":null,\
+            "name":{"given":null,"family":null},"realUserStatus":null,"organizationID":null,\
             "credentialState":"authorized","credentialChangedAt":"\(time)",\
             "credentialCause":"sign_in","groups":[],\
             "createdAt":"\(time)"},"updatedAt":"\(time)","emailForwardingChangedAt":null,"appleIdentities":[{"teamID":"TEAM123456","subject":"001.sub",\
@@ -257,7 +257,7 @@ import Web
         #expect(String(decoding: bytes, as: UTF8.self) == expected)
     }
 
-    @Test("a long export is one document; it breaks off when the person is deleted meanwhile")
+    @Test("a long export is one document, and is truncated if the person is deleted meanwhile")
     func longExport() async throws {
         let moment = Timestamp(seconds: 1_790_000_000)
         let user = UserID(unchecked: "usr_00000000000000000000000001")

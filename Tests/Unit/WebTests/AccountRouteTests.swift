@@ -75,7 +75,7 @@ import Web
     }
 
     @Test(
-        "Users who may not be here are told why",
+        "Users who are not active are told why",
         arguments: [
             (User.State.pending, "Waiting for approval"), (.disabled, "switched off"),
         ])
@@ -87,7 +87,7 @@ import Web
         #expect(await site.get("/api/v1/session", cookie: site.cookie).status == .forbidden)
     }
 
-    @Test func appsBearerSignsNobodyInOnPages() async throws {
+    @Test func bearerTokensDoNotSignInOnPages() async throws {
         let site = try Site.signedIn(kind: .native)
         let bearer: HTTPFields = [.authorization: "Bearer \(Site.nativeToken)"]
         #expect(await site.get("/account", bearer).location == "/login?return_to=%2Faccount")

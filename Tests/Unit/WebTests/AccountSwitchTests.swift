@@ -56,7 +56,7 @@ import Web
         #expect(await site.get("/auth/verify", cookie: site.cookie).status == .noContent)
     }
 
-    @Test func leadsNowhereElse() async throws {
+    @Test func redirectsNowhereElse() async throws {
         let site = try Site.signedIn()
         let own = ["Origin": "https://app.example.com"]
         for target in ["https://evil.example/", "//evil.example", "javascript:x"] {

@@ -79,7 +79,7 @@ import Web
     }
 
     @Test(
-        "another name is refused by both ways, and by a request that nobody is signed in to",
+        "another name is refused on both paths, also when signed out",
         arguments: [
             "?assertion=other", "?assertion=https://api.example.com/", "?assertion=HTTPS://api.example.com",
             "?assertion=report", "?assertion=reports%00", "?assertion=reports&assertion=true",

@@ -100,7 +100,7 @@ struct ReadAssertion {
     }
 
     @Test(
-        "Only a verified ASCII address is told",
+        "Only a verified ASCII address is included",
         arguments: [
             (EmailAddress(address: "x@privaterelay.appleid.com", isVerified: true, isPrivate: true), true),
             (EmailAddress(address: "anna@example.com", isVerified: false, isPrivate: false), false),
@@ -207,7 +207,7 @@ struct ReadAssertion {
     }
 
     @Test(
-        "Without keys: what is public stays so, to nobody in particular",
+        "Without keys public paths stay open, without an identity",
         arguments: [("public", 204), ("optional", 503), ("signed-in", 503), ("listed", 503), ("oauth2", 503)])
     func keysUnavailableBehindRules(path: String, status: Int) async throws {
         let document = """
@@ -241,7 +241,7 @@ struct ReadAssertion {
 
     // MARK: Keys
 
-    @Test func keySetIsPublicAndNotKeptForLong() async throws {
+    @Test func keySetIsPublicAndCachedBriefly() async throws {
         let site = try Site.asserting()
         let response = await site.get("/.well-known/jwks.json")
         #expect(response.status == .ok)

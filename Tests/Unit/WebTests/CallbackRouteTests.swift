@@ -78,7 +78,7 @@ import Web
         #expect(!response.text.contains("Error number"))
     }
 
-    @Test("Every failure has its page, its words, a way on, and one log line", arguments: ReasonCode.signIns)
+    @Test("Every failure has its page, its text, a next step, and one log line", arguments: ReasonCode.signIns)
     func failurePage(_ reason: ReasonCode) async throws {
         let (failure, code) = (Failure(reason, "secret-detail"), reason.entry.status)
         let site = try Site()
@@ -105,7 +105,7 @@ import Web
     }
 
     @Test(
-        "Those who may not come in get a page and no session",
+        "People who may not sign in get a page and no session",
         arguments: [
             (SignUpPolicy.approval, nil, "Waiting for approval"), (.open, .pending, "Waiting for approval"),
             (.open, .disabled, "switched off"), (.closed, nil, "No new accounts"),
@@ -117,6 +117,30 @@ import Web
         #expect(response.status == .forbidden)
         #expect(response.setCookies.isEmpty)
         #expect(response.text.contains(title))
+        // Which Apple Account it was, for the person alone, and a number that finds them in the log.
+        #expect(response.text.contains("Apple Account: <bdi>") == (policy != .closed))
+        if known != nil { #expect(response.text.contains("Anna Appleseed (")) }
+        #expect(response.text.contains("Sign in as somebody else") == (policy != .closed))
+        let number = try #require(response.text.firstMatch(of: /<code>([0-9A-F-]{11})<\/code>/)).1
+        let line = try #require(site.log.lines.first { $0.contains("error_id=\(number)") })
+        #expect(line.contains("detail=usr_") == (policy != .closed))
+        #expect(!line.contains("Appleseed"))
+    }
+
+    @Test(
+        "Somebody who cancelled finds the way back",
+        arguments: [
+            (nil, "/account", nil), (nil, "https://app.example.com/x", "https://app.example.com/"),
+            ("https://www.example.com/", "https://app.example.com/x", "https://www.example.com/"),
+        ] as [(String?, String, String?)])
+    func wayBack(_ home: String?, returnTo: String, link: String?) async throws {
+        let site = try Site(adjust: { $0.site.homeURL = home })
+        let state = try await site.state(returnTo: returnTo)
+        let form = [("state", state), ("error", "user_cancelled_authorize")]
+        let page = await site.post("/apple/callback", form: form, [.cookie: Site.bindingCookie]).text
+        let links = page.matches(of: /<a class="button[^"]*" href="([^"]+)">([^<]+)<\/a>/).map { "\($0.2) \($0.1)" }
+        #expect(links.count == (link == nil ? 1 : 2) && links.first?.hasPrefix("Try again") == true)
+        if let link { #expect(links.last == "Go back \(link)") }
     }
 }
 

@@ -71,7 +71,7 @@ import Web
     }
 
     @Test(
-        "The binding cookie is kept when sound and replaced when not",
+        "A valid binding cookie is kept, any other replaced",
         arguments: [
             ("__Host-bramley-login=\(Site.binding)", true),
             ("__Host-bramley-login=short", false),

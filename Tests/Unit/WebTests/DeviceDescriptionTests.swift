@@ -82,7 +82,7 @@ import Testing
         (String(repeating: "?", count: 256), nil, nil),
     ]
 
-    @Test("Browser and platform of real User-Agent fields", arguments: agents)
+    @Test("Browser and platform are read from real User-Agent fields", arguments: agents)
     func names(_ agent: String, browser: String?, system: String?) {
         let names = DeviceDescription.names(of: agent)
         #expect(names.browser == browser)

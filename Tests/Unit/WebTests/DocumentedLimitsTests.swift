@@ -16,6 +16,7 @@ import Testing
         ("a group", [UserLimits.groupName, UserLimits.groups]),
         ("an external ID", [UserLimits.externalID]), ("a page of the API's lists", [UserLimits.pageSize]),
         ("a file of access rules", [AccessRulesFile.maximumBytes, AccessRulesFile.maximumRules]),
+        ("`site.logoFile`", [SiteLogo.maximumBytes]),
         ("an app's authorization code", [JSONBody.maximumCodeSize, JSONBody.maximumTokenSize]),
     ]
 
@@ -24,7 +25,7 @@ import Testing
         let root = URL(filePath: #filePath).deletingLastPathComponent().appending(
             path: "../../../docs/operate/limits.md")
         let text = try String(contentsOf: root, encoding: .utf8)
-        let line = try #require(text.split(separator: "\n").first { $0.hasPrefix("| \(row)") })
+        let line = try #require(text.split(separator: "\n").first { $0.hasPrefix("- \(row)") })
         for value in values {
             #expect(line.contains(value.formatted(.number.locale(Locale(identifier: "en_US")))), "\(row): \(value)")
         }

@@ -33,7 +33,7 @@ import Web
     }
 
     @Test(
-        "Cancelling leads there, with the error behind its own query and nothing else",
+        "Cancelling returns there, with only the error after its own query",
         arguments: [
             (elsewhere, "https://app.example.com/cancelled?a=1&error=user_cancelled_authorize#top"),
             ("https://app.example.com", "https://app.example.com/?error=user_cancelled_authorize"),
@@ -82,7 +82,7 @@ import Web
         #expect(twice.status == .badRequest)
     }
 
-    @Test("The longest of both targets, in a language, makes a state that opens")
+    @Test("A state with both longest targets and a language opens")
     func longest() async throws {
         let site = try Site(adjust: { $0.locales = ["en", "de"] })
         let errorReturn = "/" + String(repeating: "b", count: 999)
@@ -90,7 +90,7 @@ import Web
         #expect(try await cancel(site, query).location == errorReturn + "?error=user_cancelled_authorize")
     }
 
-    @Test("Only this browser's own cancelling leads there: every other failure has its page, whose next try keeps both")
+    @Test("Only this browser's cancellation returns there: other failures have a page, whose retry keeps both targets")
     func otherFailures() async throws {
         let site = try Site()
         let query = query(Self.elsewhere)
@@ -113,7 +113,7 @@ import Web
         #expect(repost.status == .ok && repost.text.contains("name=\"error\""))
     }
 
-    @Test("An application that sends its visitor straight back leads to the page, and never in a circle to Apple")
+    @Test("An application that sends its visitor straight back gets the page, not a loop to Apple")
     func noLoop() async throws {
         let site = try Site()
         let query = query("https://app.example.com/again")
@@ -128,7 +128,7 @@ import Web
         #expect(await site.get("/login/apple" + query, cookie: Self.binding).status == .seeOther)
     }
 
-    @Test("The login page hands it on, and tells its popup where to go, escaped")
+    @Test("The login page passes it on, escaped, also to its popup")
     func page() async throws {
         let site = try Site(adjust: { $0.login.opensWindow = true })
         let page = await site.get("/login" + query("/c?a='\"&b"), cookie: Self.binding).text

@@ -52,7 +52,7 @@ import Web
         #expect(await site.get("/api/v1/events?after=\(seen[2])", key).ids == Array(seen[3...]))
     }
 
-    @Test("A place that is not kept is 410, and never the beginning")
+    @Test("An expired cursor is 410, never the beginning")
     func expired() async throws {
         let (site, key) = try site(2)
         for after in ["evt_00000000000000000000000003", "AgAAAAAAAAAD", "An__________"] {

@@ -21,7 +21,7 @@ import Web
             "/login/existing", form: [("waiting", waiting), ("choice", choice)], site.browser(binding))
     }
 
-    @Test("Somebody new is asked, and makes a user by saying so; once")
+    @Test("A new person is asked, and one user is created by the answer")
     func new() async throws {
         let site = try LinkSite(asksExisting: true)
         let page = try await asked(site)
@@ -39,7 +39,7 @@ import Web
         #expect(later.status == .seeOther)
     }
 
-    @Test("Somebody with an account goes there with a ticket, and connects in this browser by one button")
+    @Test("A person with an account continues there with a ticket, and connects in this browser with one button")
     func connect() async throws {
         let site = try LinkSite(asksExisting: true)
         let key = try await site.key()
@@ -52,7 +52,7 @@ import Web
         #expect(page.text.contains("<form method=\"post\" action=\"\(link.page)\">"))
         #expect(page.text.contains("ada@orchard") && page.text.contains("ada@example.com"))
         #expect(!page.text.contains("<script") && !page.policy.contains("script-src"))
-        // Another browser is refused, and told nobody's name.
+        // Another browser is refused, without a name.
         let other = await site.get(link.url, site.browser(LinkSite.otherBinding))
         #expect(other.status == .badRequest && !other.text.contains("appleid-signin-state"))
         #expect(!other.text.contains("ada@example.com"))
@@ -64,7 +64,7 @@ import Web
         #expect(completed.json?["user"]?.objectValue?["appleSubject"]?.stringValue == "ada")
     }
 
-    @Test("A browser that opens the link first, and did not ask, has Apple's button and sees nobody's name")
+    @Test("Another browser that opens the link first shows Apple's button and no name")
     func elsewhere() async throws {
         let site = try LinkSite(asksExisting: true)
         let key = try await site.key()

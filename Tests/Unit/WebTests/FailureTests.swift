@@ -6,10 +6,10 @@ import Testing
 
 @testable import Web
 
-/// What the codes alone decide of an answer.
+/// The parts of an answer that its code determines.
 @Suite struct FailureTests {
     @Test(
-        "every code has the status and the level of its entry, and the status its words", arguments: ReasonCode.allCases
+        "every code has its entry's status and level", arguments: ReasonCode.allCases
     )
     func entry(code: ReasonCode) {
         let failure = Failure(code, "detail")
@@ -23,7 +23,7 @@ import Testing
         if code.entry.level == .debug { #expect(!failure.showsErrorID) }
     }
 
-    @Test("an app is told of its nonce where a browser is told of its state")
+    @Test("codes about a browser's state are about the nonce for an app")
     func apps() {
         let told: [(ReasonCode, ReasonCode)] = [
             (.invalidState, .invalidNonce), (.staleState, .nonceExpired), (.replayed, .nonceUsed),
@@ -32,7 +32,7 @@ import Testing
         for (code, expected) in told { #expect(Failure(code).ofApp.code == expected) }
     }
 
-    @Test("what no route answers keeps its status")
+    @Test("requests without a route keep their status")
     func routing() {
         #expect(Failure(routing: .notFound).code == .notFound)
         #expect(Failure(routing: .unknownMethod).answerStatus == .notImplemented)
@@ -40,7 +40,7 @@ import Testing
         #expect(Failure(routing: .malformedPath).code == .badRequest)
     }
 
-    @Test("a protocol's error is logged as its code says, but an access token that has ended is nobody's mistake")
+    @Test("an OAuth error is logged at its code's level, but an expired access token at debug")
     func provider() {
         for (error, code) in [
             (ProviderError.Code.invalidClient, ReasonCode.openIDClientRefused), (.invalidGrant, .openIDGrantRefused),

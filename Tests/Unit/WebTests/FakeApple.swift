@@ -4,7 +4,7 @@ import Synchronization
 
 @testable import Accounts
 
-/// An Apple that believes every token, reads the form plainly, and fails when told to.
+/// An Apple that believes every token, reads the form plainly, and fails on demand.
 final class FakeApple: IdentityProvider, Sendable {
     let bundleIDs = [ClientID("com.example.app"), ClientID("com.example.other")]
     let verifyFailure = Mutex<Failure?>(nil)

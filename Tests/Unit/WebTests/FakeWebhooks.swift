@@ -6,7 +6,7 @@ import Synchronization
 
 @testable import Accounts
 
-/// Two endpoints of the database, and an application behind both that answers as told and remembers what it was sent.
+/// Two endpoints of the database, and an application behind both with given answers, which records its requests.
 final class FakeWebhooks: WebhookSender {
     static let one = "https://app.example/hook"
     static let two = "https://audit.example/in"

@@ -25,7 +25,7 @@ import Web
 
     static let browser = ["Accept": "text/html,application/xhtml+xml,*/*;q=0.8", "Sec-Fetch-Mode": "navigate"]
 
-    @Test("A page that needs nothing else", arguments: ["/in/auth/verify", "/in/auth/forbidden", "/in/oauth2/auth"])
+    @Test("The page is self-contained", arguments: ["/in/auth/verify", "/in/auth/forbidden", "/in/oauth2/auth"])
     func page(_ target: String) async throws {
         let site = try site()
         site.signIn()
@@ -57,7 +57,7 @@ import Web
     }
 
     @Test(
-        "Programs are answered in their own words",
+        "Applications get a problem document",
         arguments: [
             (["Accept": "*/*"], "text/plain; charset=utf-8"), ([:], "text/plain; charset=utf-8"),
             (["Accept": "application/json"], "application/problem+json"),
@@ -76,7 +76,7 @@ import Web
         }
     }
 
-    @Test("The reason is the person's own", arguments: [User.State.pending, .disabled])
+    @Test("The reason fits the person's state", arguments: [User.State.pending, .disabled])
     func states(_ state: User.State) async throws {
         let site = try site()
         site.signIn(state: state)
@@ -111,7 +111,7 @@ import Web
         #expect(!response.text.contains("evil"))
     }
 
-    @Test("The page names the account, has the log's number, and leads to help and home")
+    @Test("The page names the account and the log's error ID, and links to help and home")
     func whoseAndWhereTo() async throws {
         let text = "{\"rules\": [{\"path\": \"/admin/*\", \"allow\": {\"groups\": [\"admins\"]}}]}"
         let rules = try AccessRulesFile.read(Array(text.utf8))

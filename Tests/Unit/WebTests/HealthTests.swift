@@ -63,7 +63,7 @@ import Web
                 #"{"name":"notifications","ok":true,"problem":null,"warning":"they will be refused"}]}"#))
     }
 
-    @Test func onlyWhoSentThePassGetsTheProof() async throws {
+    @Test func onlyAPassGetsTheProof() async throws {
         let key = SealingKeyring(current: SealingKey(material: SecretBytes([UInt8](repeating: 7, count: 32))))
         let other = SealingKeyring(current: SealingKey(material: SecretBytes([UInt8](repeating: 8, count: 32))))
         let now = Timestamp(seconds: 1_767_323_045)
@@ -95,7 +95,7 @@ import Web
     }
 
     @Test(
-        "JSON for who names it",
+        "JSON is sent on request",
         arguments: [
             ("application/json", true), ("text/plain;q=0.5, Application/JSON ;q=0.9", true), ("*/*", false),
             ("text/html", false), ("application/json;q=0", false), ("application/jsonx", false),

@@ -46,7 +46,7 @@ import Web
         #expect(site.log.lines.filter { !$0.hasPrefix("info request ") }.isEmpty)
     }
 
-    /// The probes stand for the real cookies: same attributes, word for word, names of their own.
+    /// The probes have the same attributes as the real cookies, with other names.
     @Test func theProbeCookiesHaveTheAttributesOfTheRealOnes() async throws {
         let login = await site.get("/login")
         let binding = try #require(login.fields[values: .setCookie].first)
@@ -102,10 +102,10 @@ import Web
         try #require(parsed(await site.get("/login", [Inspection.field: pass()]))).traffic
     }
 
-    @Test func theSignInPagesCountTheirVisitors() async throws {
+    @Test func signInPagesCountTheirVisitors() async throws {
         #expect(try await traffic() == InspectionReport.Traffic(requests: 0, onlyAddress: nil))
         for _ in 0..<3 { _ = await site.send(.get, "/login", client: .v4(0x0A00_0002)) }
-        // Programs and probes are no visitors, and come from elsewhere.
+        // Applications and probes are not visitors, and come from other addresses.
         _ = await site.send(.get, "/api/v1/session", client: .v4(0x0A00_0003))
         _ = await site.send(.get, "/auth/verify", client: .v4(0x0A00_0004))
         #expect(try await traffic() == InspectionReport.Traffic(requests: 3, onlyAddress: "10.0.0.2"))

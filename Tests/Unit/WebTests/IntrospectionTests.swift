@@ -45,7 +45,7 @@ import Web
         #expect(json["email_verified"]?.boolValue == false)
     }
 
-    @Test("Everybody who is not active is answered alike", arguments: [User.State.pending, .disabled])
+    @Test("Inactive people all get the same answer", arguments: [User.State.pending, .disabled])
     func inactiveUsers(_ state: User.State) async throws {
         let site = try Site.signedIn(state: state)
         #expect(await site.introspect(Site.browserToken, key: site.makeKey([.introspect])).text == Self.inactive)

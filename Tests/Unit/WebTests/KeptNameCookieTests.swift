@@ -7,7 +7,7 @@ import Web
 
 @testable import Accounts
 
-/// `__Host-bramley-name`: set by a failed callback alone, and gone when a sign-in has come to its end.
+/// `__Host-bramley-name`: set only by a failed callback, and removed when a sign-in ends.
 @Suite struct KeptNameCookieTests {
     private static let user = #"{"name":{"firstName":"Anna"}}"#
 
@@ -40,7 +40,7 @@ import Web
             ])
     }
 
-    @Test("One callback too many of an address loses neither the name nor the way, and another browser gets nothing")
+    @Test("A rate-limited callback keeps the name and the target, but not for another browser")
     func turnedAwayCallbackKeepsTheName() async throws {
         let site = try Site(adjust: { $0.limits.signInsPerMinute = 1 })
         let state = try await site.state(returnTo: "/deep?page=1")

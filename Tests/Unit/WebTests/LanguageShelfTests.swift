@@ -17,7 +17,7 @@ import Testing
         return (pages, pages.languages)
     }
 
-    @Test func onlyTheFirstIsMadeAtTheStart() throws {
+    @Test func onlyTheFirstIsLoadedAtTheStart() throws {
         let (_, languages) = try shelf(atOnce: false)
         #expect(languages.made.withLock { $0.count } == 1)
         #expect(languages["ja"].strings["login.title"] != languages["en"].strings["login.title"])
@@ -27,7 +27,7 @@ import Testing
         #expect(try shelf(atOnce: true).languages.made.withLock { $0.count } == Self.locales.count)
     }
 
-    @Test("each reads as it does when all are made at once", arguments: locales)
+    @Test("each language is the same as when all are loaded at once", arguments: locales)
     func same(tag: String) throws {
         let late = try shelf(atOnce: false).languages[tag]
         let early = try shelf(atOnce: true).languages[tag]
@@ -40,7 +40,7 @@ import Testing
         #expect(html == page.render(hasty, locale: locale) && html.count > 500)
     }
 
-    @Test func manyWhoAskAtOnceGetTheSame() async throws {
+    @Test func concurrentReadersGetTheSame() async throws {
         let (_, languages) = try shelf(atOnce: false)
         let titles = await withTaskGroup(of: String.self) { group in
             for number in 0..<200 {

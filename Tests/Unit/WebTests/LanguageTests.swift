@@ -128,7 +128,7 @@ import Web
     }
 
     @Test(
-        "Pages after Apple speak the language the sign-in began in",
+        "Pages after Apple use the language in which the sign-in began",
         arguments: ["/login/attempt?ui_locales=ja", "/login/attempt"])
     func callback(_ start: String) async throws {
         let site = try Self.site()

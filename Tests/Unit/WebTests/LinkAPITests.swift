@@ -36,7 +36,7 @@ import Web
         _ = try site.attempt(page)
     }
 
-    @Test("By ticket in a browser: Apple's answer, the code, the backend, the user")
+    @Test("A browser completes a link by ticket: Apple's answer, the code, the backend, the user")
     func browser() async throws {
         let site = try LinkSite()
         let key = try await site.key()
@@ -60,7 +60,7 @@ import Web
     }
 
     /// Regression: the name that Apple sends once was gone when Apple's keys could not be had at that moment.
-    @Test("A link that fails before Apple's token is verified leaves the name with its browser, and takes it up again")
+    @Test("A link that fails before Apple's token is verified leaves the name with its browser, and uses it later")
     func keepsTheName() async throws {
         let site = try LinkSite()
         let key = try await site.key()
@@ -80,7 +80,7 @@ import Web
         #expect(try await site.database.user(externalID: "42")?.name.given == "Anna")
     }
 
-    @Test("A link's callback that is one too many of its address leaves the name, and leads back to the link")
+    @Test("A rate-limited callback of a link keeps the name and returns to the link")
     func turnedAway() async throws {
         let site = try LinkSite(adjust: { $0.limits.signInsPerMinute = 1 })
         let link = try await site.link(key: try await site.key())
@@ -101,7 +101,7 @@ import Web
         #expect(login.setCookies.first?.contains("; Max-Age=120;") == true)
     }
 
-    @Test("A link to replace a password is a link: its page says so, and its end is told")
+    @Test("A link that replaces a password says so on its page, and has its event")
     func upgrade() async throws {
         let site = try LinkSite()
         let key = try await site.key()
@@ -120,7 +120,7 @@ import Web
         #expect(listed.items.map { $0["data"]?.objectValue?["link"]?.stringValue } == [nil, link.id])
     }
 
-    @Test("Unknown, ended and expired links have their codes, and their pages lead on")
+    @Test("Unknown, ended and expired links have their codes, and their pages a next step")
     func ends() async throws {
         let site = try LinkSite()
         let key = try await site.key()
@@ -149,7 +149,7 @@ import Web
         }
     }
 
-    @Test("The page without scripts, and the one that stays open")
+    @Test("The page works without scripts, and when it stays open")
     func attempts() async throws {
         let site = try LinkSite()
         let link = try await site.link(key: try await site.key())
@@ -169,7 +169,7 @@ import Web
     }
 
     /// The id is in the log before the browser that was given the address is there.
-    @Test("The id alone opens a link in no browser but the one that opened its address")
+    @Test("The ID opens a link only in the browser that opened its address")
     func idAlone() async throws {
         let site = try LinkSite()
         let link = try await site.link(key: try await site.key())

@@ -9,7 +9,7 @@ import Web
 
 /// A link belongs to the API key that began it, and to the browser that goes to it first.
 @Suite struct LinkOwnerTests {
-    @Test("Another key's link is as unknown as none, and its tries are not used up")
+    @Test("Another key's link is unknown, and its tries are not used up")
     func belongsToItsKey() async throws {
         let site = try LinkSite()
         let (key, other) = (try await site.key(), try await site.key([.links, .linksReplace]))
@@ -26,7 +26,7 @@ import Web
         #expect(await site.complete(link.id, code, key).status == .ok)
     }
 
-    @Test("With its key a link ends: its page says so, and no other key completes it")
+    @Test("A link ends with its key: its page says so, and no other key completes it")
     func endsWithItsKey() async throws {
         let site = try LinkSite()
         let key = try await site.key()
@@ -54,7 +54,7 @@ import Web
             (.get, "Purpose", "prefetch", 503), (.get, "X-Purpose", "preview", 503), (.get, "X-Moz", "prefetch", 503),
             (.get, "Sec-Fetch-Mode", "no-cors", 200), (.get, "Sec-Fetch-Mode", "cors", 200),
         ])
-    func lookingClaimsNothing(_ method: HTTPRequest.Method, name: String, value: String, status: Int) async throws {
+    func previewClaimsNothing(_ method: HTTPRequest.Method, name: String, value: String, status: Int) async throws {
         let site = try LinkSite()
         let link = try await site.link(key: try await site.key())
         var fields = site.browser(LinkSite.otherBinding)
@@ -80,7 +80,7 @@ import Web
         #expect(try await site.callback(page).parameter("code") != nil)
     }
 
-    @Test("Going there claims it: the next browser is told so")
+    @Test("A visit claims the link: the next browser is refused")
     func visitClaims() async throws {
         let site = try LinkSite()
         let link = try await site.link(key: try await site.key())

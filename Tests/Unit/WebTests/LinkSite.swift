@@ -159,7 +159,7 @@ extension ServerResponse {
     }
 }
 
-/// A plain Apple that fails when told to.
+/// A plain Apple that fails on demand.
 final class TokenApple: IdentityProvider {
     let failure = Mutex<Failure?>(nil)
     let verifyFailure = Mutex<Failure?>(nil)

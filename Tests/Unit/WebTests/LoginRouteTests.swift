@@ -26,7 +26,7 @@ import Web
         #expect(meta("nonce", second.text) != nonce)
     }
 
-    @Test func popupIsAskedForWithTheRedirectBesideIt() async throws {
+    @Test func popupIsOfferedWithTheRedirectAsFallback() async throws {
         let site = try Site(adjust: { $0.login.opensWindow = true })
         let page = await site.get("/login?return_to=%2Fx").text
         #expect(meta("use-popup", page) == "true")
@@ -40,7 +40,7 @@ import Web
         #expect(redirect.matches(of: /href="\/login\/apple\?/).count == 1)
     }
 
-    @Test func nothingIsLeftUnfilled() async throws {
+    @Test func allPlaceholdersAreFilled() async throws {
         let site = try Site.signedIn()
         for target in ["/login", "/login?return_to=%2Fx", "/account", "/logout", "/nothing"] {
             for cookie in ["", site.cookie] {
@@ -76,7 +76,7 @@ import Web
         #expect(!page.contains("data-follows-scheme"))
     }
 
-    @Test func passwordLinkStandsBesideWhenConfigured() async throws {
+    @Test func passwordLinkIsShownWhenConfigured() async throws {
         let without = try Site()
         #expect(!(await without.get("/login").text.contains("password instead")))
         let with = try Site(adjust: { $0.login.passwordURL = "https://example.com/password?a=1&b=2" })
@@ -123,7 +123,7 @@ import Web
         #expect(response.location?.hasPrefix("https://appleid.apple.com/auth/authorize?") == true)
     }
 
-    @Test func signedInVisitorIsSentOnOnceAndThenTold() async throws {
+    @Test func signedInVisitorIsRedirectedOnceThenInformed() async throws {
         let site = try Site.signedIn()
         let target = "/login?return_to=https%3A%2F%2Fapp.example.com%2Fx"
         let first = await site.get(target, cookie: site.cookie)
@@ -140,7 +140,7 @@ import Web
         #expect(await site.get(target, cookie: site.cookie).status == .seeOther)
     }
 
-    @Test func browserThatDidNotKeepItsSessionIsToldToo() async throws {
+    @Test func browserWithoutItsSessionIsInformedToo() async throws {
         let site = try Site()
         let binding = Site.bindingCookie
         let done = try await site.callback(returnTo: "https://app.example.com/x")
@@ -160,7 +160,7 @@ import Web
     ]
 
     @Test(arguments: endings.indices)
-    func signingOutAndInAgainIsNotTakenForALoop(ending: Int) async throws {
+    func signingOutAndInAgainIsNotALoop(ending: Int) async throws {
         let ending = Self.endings[ending]
         let site = try Site()
         let binding = Site.bindingCookie
@@ -181,7 +181,7 @@ import Web
         }
     }
 
-    @Test func endedSessionIsNotTakenForALoop() async throws {
+    @Test func endedSessionIsNotALoop() async throws {
         let site = try Site()
         let binding = Site.bindingCookie
         let done = try await site.callback(returnTo: "/account")
@@ -200,8 +200,8 @@ import Web
         #expect(meta("state", page.text) != nil)
     }
 
-    /// Signed in to the default target a moment ago: opening the login page again is no circle.
-    @Test func loginPageWithoutTargetIsNotTakenForALoop() async throws {
+    /// Signed in to the default target a moment ago: opening the login page again is not a circle.
+    @Test func loginPageWithoutTargetIsNotALoop() async throws {
         let site = try Site()
         let binding = Site.bindingCookie
         let done = try await site.callback()
@@ -229,7 +229,7 @@ import Web
         #expect(meta("redirect-uri", page) == "https://example.com/sign-in/apple/callback")
     }
 
-    @Test func simulatorOverrideIsSaidOnEveryPage() async throws {
+    @Test func simulatorOverrideIsShownOnEveryPage() async throws {
         let site = try Site(adjust: { $0.apple.isSimulatedByOverride = true })
         site.signIn()
         for target in ["/login", "/account", "/logout", "/nothing"] {

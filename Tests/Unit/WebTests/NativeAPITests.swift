@@ -38,7 +38,7 @@ import Web
         return site.bearer(try #require(response.json?["token"]?.stringValue))
     }
 
-    @Test("A challenge is a nonce and its end, kept by nobody", arguments: ["", "{}"])
+    @Test("A challenge is a nonce and its expiry, and is not stored", arguments: ["", "{}"])
     func challenge(content: String) async throws {
         let site = try site()
         let response = await site.send(
@@ -50,7 +50,7 @@ import Web
         #expect(response.fields[.cacheControl] == "no-store")
     }
 
-    @Test("Members may be as long as they may be, and not a byte longer")
+    @Test("Members are accepted at their limit and refused one byte past it")
     func sizes() async throws {
         let site = try site { $0.limits.callbackBody = 32_768 }
         func send(token: Int = 1, code: Int = 1, nonce: Int = 1, pad: Int = 0) async -> String? {
@@ -73,7 +73,7 @@ import Web
         #expect(challenge.code == "content_too_large")
     }
 
-    @Test("Failures have their codes, those that may pass are 503 with Retry-After")
+    @Test("Failures have their codes; temporary ones are 503 with Retry-After")
     func failures() async throws {
         for (failure, status, code) in [
             (Failure(.codeRefused, "invalid_grant"), 400, "code_refused"),
@@ -96,7 +96,7 @@ import Web
     }
 
     @Test(
-        "People who may not come in are told why",
+        "People who may not sign in are told why",
         arguments: [
             (SignUpPolicy.approval, nil, "user_pending"), (.open, .pending, "user_pending"),
             (.open, .disabled, "user_disabled"), (.closed, nil, "sign_up_closed"),
@@ -162,7 +162,7 @@ import Web
         }
     }
 
-    @Test("A page's session takes no code")
+    @Test("A browser's session does not accept a code")
     func browserSession() async throws {
         let site = try site()
         site.signIn()

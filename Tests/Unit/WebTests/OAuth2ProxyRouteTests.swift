@@ -33,13 +33,13 @@ import Web
     func demands(_ query: String, code: Int) async throws {
         let site = try Site.signedIn(groups: ["staff"])
         #expect(await site.get("/oauth2/auth?" + query, cookie: site.cookie).status.code == code)
-        // Whoever is signed out is never let in by them.
+        // They never admit signed-out visitors.
         let nobody = await site.get("/oauth2/auth?optional=true&" + query)
         #expect([204, 202, 401, 400].contains(nobody.status.code))
         if code == 403 { #expect(nobody.status == .unauthorized) }
     }
 
-    @Test("Demands among more parameters than are read are not dropped", arguments: [30, 31, 32, 33, 400])
+    @Test("Restrictions beyond the parameters that are read are not ignored", arguments: [30, 31, 32, 33, 400])
     func demandsAmongMany(_ count: Int) async throws {
         let site = try Site.signedIn(groups: ["staff"])
         let others = String(repeating: "&x", count: count)

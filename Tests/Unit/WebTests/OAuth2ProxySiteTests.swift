@@ -28,7 +28,7 @@ import Web
     // MARK: rd
 
     @Test(
-        "rd that nginx wrote out ends where the query ends",
+        "rd that nginx inserted unescaped ends with the query",
         arguments: [
             ("rd=https://app.example.com/a?b=1&c=2&d=%26", "https://app.example.com/a?b=1&c=2&d=%26"),
             ("ui_locales=de&rd=https://app.example.com/a?b=1&rd=2", "https://app.example.com/a?b=1&rd=2"),
@@ -54,7 +54,7 @@ import Web
     }
 
     @Test(
-        "rd that leads anywhere else is refused",
+        "rd to any other site is refused",
         arguments: [
             "https://evil.example/", "https://evil.example/?https://app.example.com/", "//evil.example/",
             "/\\evil.example",
@@ -122,7 +122,7 @@ import Web
         #expect(response.location == Self.page + "https%3A%2F%2Fapp.example.com%2F")
     }
 
-    @Test("One location below publicURL's path reaches everything", arguments: ["/oauth2", "/a/oauth2"])
+    @Test("One location below publicURL's path serves all routes", arguments: ["/oauth2", "/a/oauth2"])
     func pathOfTheirs(_ path: String) async throws {
         let site = try Site(publicURL: "https://login.example.com" + path)
         let refused = await site.get(path + "/auth")
@@ -141,7 +141,7 @@ import Web
                 == "https://login.example.com/")
     }
 
-    @Test func userInfoInTheirWords() async throws {
+    @Test func userInfoHasOAuth2ProxysMembers() async throws {
         let site = try site()
         let nobody = await site.get("/oauth2/userinfo")
         #expect(nobody.status == .unauthorized)
@@ -168,7 +168,7 @@ import Web
         """
 
     @Test(
-        "Host and X-Forwarded-Uri suffice for the rules; what a client adds does not open anything",
+        "Host and X-Forwarded-Uri suffice for the rules; fields added by a client do not open anything",
         arguments: [
             ("app.example.com", ["X-Forwarded-Uri": "/public/x?y"], 202),
             ("app.example.com", ["X-Forwarded-Uri": "/staff/x"], 401),
@@ -204,11 +204,11 @@ import Web
         let site = try site(Self.rules)
         let response = await site.send(.get, "/oauth2/auth", fields(values), trusted: true, host: host)
         #expect(response.status.code == code)
-        // From a peer that is no trusted proxy nothing counts.
+        // From a peer that is not a trusted proxy nothing counts.
         #expect(await site.send(.get, "/oauth2/auth", fields(values), host: host).status == .forbidden)
     }
 
-    @Test("Where Bramley shares its host with the site, nobody names another one")
+    @Test("A site on Bramley's own host cannot be named otherwise")
     func sharedHost() async throws {
         let site = try site(
             "{\"host\": \"app.example.com\", \"allow\": \"public\"}", publicURL: "https://login.example.com/oauth2")
@@ -226,7 +226,7 @@ import Web
         #expect(response.status == .unauthorized)
     }
 
-    @Test("The answer to who is signed out knows the page by Host and path alone")
+    @Test("The answer to a signed-out visitor finds the page by Host and path")
     func locationOfTheLogin() async throws {
         let response = try await site().send(
             .get, "/oauth2/auth", fields(["X-Forwarded-Uri": "/a?b=1&c=2"]), trusted: true, host: "other.example.com")

@@ -65,7 +65,7 @@ import Web
             ("logout", "<p style=\"color:red\">", "has a style attribute in <p>"),
             ("message", "<script nonce=\"{{page.nonce}}\">x()</script>", "names \"page.nonce\""),
         ])
-    func said(_ template: String, insertion: String, fault: String) throws {
+    func reportsMistakes(_ template: String, insertion: String, fault: String) throws {
         let text = try Self.template(template).replacing(
             template == "message" || template == "logout" || template == "login" ? "{{$content}}" : "",
             with: "{{$content}}" + insertion)
@@ -88,7 +88,7 @@ import Web
             ("logout", "<!-- <p onclick=x> -->"), ("logout", "<p>onclick=x style=y javascript:x</p>"),
             ("logout", "<a href=\"/?a=javascript:x\">x</a>"), ("logout", "1 < 2 onclick=x"), ("logout", "<p on>"),
         ])
-    func unsaid(_ template: String, insertion: String) throws {
+    func acceptsBrowserMarkup(_ template: String, insertion: String) throws {
         let text = try Self.template(template).replacing("{{$content}}", with: "{{$content}}" + insertion)
         let path = "templates/\(template).mustache"
         #expect(try Self.configuration(["en"], [path: text]).pageProblems() == [])
@@ -108,16 +108,16 @@ import Web
         }
     }
 
-    @Test func loginPageWithoutAWayInIsSaid() throws {
+    @Test func loginPageWithoutAButtonIsReported() throws {
         let text = "{{<layout}}{{$content}}<h1>{{t.login.heading}}</h1>{{/content}}{{/layout}}"
         let found = try Self.configuration(["en"], ["templates/login.mustache": text]).pageProblems()
         #expect(found.map(\.fault) == ["makes a page that has no way to sign in: login (signed out), in en."])
     }
 
-    // MARK: Nothing is said in the sources
+    // MARK: No texts in the sources
 
     /// Every text replaced by `⟦…⟧`: what is left of letters outside of them was written into a template or into Swift.
-    @Test func noTemplateOrSourceSpeaksEnglish() async throws {
+    @Test func noTemplateOrSourceContainsEnglish() async throws {
         let english = try StringsTests.texts("en")
         func pseudo(_ value: Any) -> Any {
             if let text = value as? String {
@@ -155,7 +155,7 @@ import Web
     private static let data: Set<String> = [
         "Ada", "Byron", "ada", "example", "com", "Wolfeschlegelsteinhausen", "Bergerdorff", "von", "und", "zu",
         "Hohenzollern", "long", "label", "privaterelay", "appleid", "AB", "WB", "BO", "Bobby", "Neil", "nimda",
-        "Safari", "Mac", "UTC",
+        "Safari", "Mac", "UTC", "Grafana", "Notes",
         "https", "rather", "name", "of", "an", "application", "db", "abc", "def", "login", "usr", "CD", "BF", "DE",
         String(repeating: "Wolfeschlegelsteinhausen", count: 4), String(repeating: "l", count: 64),
     ]
@@ -173,7 +173,7 @@ import Web
             .replacing(/&[a-z#0-9]+;/, with: " ")
     }
 
-    @Test func scriptsSayNothingOfTheirOwn() throws {
+    @Test func scriptsContainNoTexts() throws {
         for (path, bytes) in EmbeddedFiles.all where path.hasSuffix(".js") {
             let text = String(decoding: bytes, as: UTF8.self)
             #expect(

@@ -10,7 +10,7 @@ import Web
     }
 
     @Test(
-        "A file that cannot be used is said in one sentence",
+        "An unusable file is reported in one sentence",
         arguments: [
             (
                 "templates/login.mustache", "{{#open}}",
@@ -33,7 +33,7 @@ import Web
             ),
             (
                 "strings/de.json", #"{"login":{"title":"a","title":"b"}}"#,
-                "cannot be read: line 1, column 23: a member of this name came before"
+                "cannot be read: line 1, column 23: duplicate member"
             ),
             ("strings/de.json", #"{"login":{"titel":"a"}}"#, "has the text \"login.titel\", which no page shows."),
             ("strings/de.json", #"{"login":"a"}"#, "has the text \"login\", which no page shows."),
@@ -49,7 +49,7 @@ import Web
         #expect(found.allSatisfy { !$0.contains("\n") })
     }
 
-    @Test func textThatIsNotUTF8IsSaid() {
+    @Test func invalidUTF8IsReported() {
         #expect(PageOverrides.problems(in: ["assets/bramley.css": [0xFF]]).map(\.fault) == ["is not UTF-8."])
     }
 
@@ -85,7 +85,7 @@ import Web
         #expect(await site.get("/login", [.acceptLanguage: "en"]).text.contains("Use your Apple Account."))
     }
 
-    @Test func emptyTextLeavesTheLineOut() throws {
+    @Test func emptyTextOmitsTheLine() throws {
         #expect(Self.problems("strings/en.json", #"{"login":{"lead":"","heading":""}}"#) == [])
     }
 

@@ -29,7 +29,7 @@ import Web
         return (sink.sizes, try JSONReader.parse(sink.bytes).objectValue)
     }
 
-    @Test("a list of the API is whole, however many pieces it has", arguments: [(3, 1), (200, 3)])
+    @Test("a list of the API is complete, however many parts it has", arguments: [(3, 1), (200, 3)])
     func list(count: Int, pieces: Int) async throws {
         let site = try Site()
         for number in 1...count {

@@ -38,7 +38,7 @@ import Web
         }
     }
 
-    @Test func pagesNeedNothingFromElsewhereButApple() {
+    @Test func pagesLoadNothingFromElsewhereExceptApple() {
         for (path, content) in EmbeddedFiles.all where !path.hasPrefix("strings/") {
             let text = String(decoding: content, as: UTF8.self)
             for match in text.matches(of: /https?:\/\/[a-z0-9.-]+/) {

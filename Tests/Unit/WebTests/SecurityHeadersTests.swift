@@ -14,10 +14,11 @@ import Web
         (.post, "/logout"), (.get, "/auth/verify"), (.get, "/auth/verify?redirect=true"), (.get, "/api/v1/session"),
         (.delete, "/api/v1/session"), (.get, "/nothing"), (.options, "/login"), (.head, "/login"),
         (.get, "/login?return_to=https://evil.example"), (.get, "/%2e%2e/x"), (.get, "/api/v1/nothing"),
-        (.get, "/assets/nothing.css"),
+        (.get, "/assets/nothing.css"), (.put, "/login"), (HTTPRequest.Method("BREW")!, "/login"), (.get, "/%zz"),
+        (.get, "/auth/verify?optional=true"),
     ]
 
-    @Test("On every response, signed in or not", arguments: requests)
+    @Test("Every response has the fields, signed in or not", arguments: requests)
     func always(_ method: HTTPRequest.Method, _ target: String) async throws {
         let site = try Site.signedIn()
         for cookie in ["", site.cookie] {
@@ -54,7 +55,7 @@ import Web
     }
 
     /// Apple's window answers its opener, and the page posts that answer with an Origin of its own.
-    @Test func loginPageWithThePopupKeepsTheTieToAppleAndItsOrigin() async throws {
+    @Test func loginPageWithThePopupKeepsItsOpenerAndOrigin() async throws {
         let site = try Site(adjust: { $0.login.opensWindow = true })
         let page = await site.get("/login?return_to=%2Faccount")
         #expect(page.fields[values: .openerPolicy] == ["same-origin-allow-popups"])
@@ -104,7 +105,7 @@ import Web
         }
     }
 
-    @Test func assetsAreKeptForGoodUnderTheirVersion() async throws {
+    @Test func versionedAssetsAreCachedPermanently() async throws {
         let site = try Site()
         let page = await site.get("/login").text
         let link = try #require(page.firstMatch(of: /href="(\/assets\/bramley\.css\?v=[0-9a-f]+)"/)?.1)

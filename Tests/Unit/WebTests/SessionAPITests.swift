@@ -16,6 +16,7 @@ import Web
             response.text == #"{"user":{"id":"usr_00000000000000000000000001","externalID":null,"#
                 + #""appleSubject":"001.sub","email":"anna@example.com","emailVerified":true,"isPrivateEmail":false,"#
                 + #""emailForwarding":null,"name":{"given":"Anna","family":"Appleseed"},"realUserStatus":null,"#
+                + #""organizationID":null,"#
                 + #""credentialState":"authorized","credentialChangedAt":"2026-09-21T14:13:20.000Z","#
                 + #""credentialCause":"sign_in","groups":["staff","a,b"],"createdAt":"2026-09-21T14:13:20.000Z"},"#
                 + #""session":{"id":"ses_00000000000000000000000001","createdAt":"2026-09-21T14:13:20.000Z","#
@@ -74,7 +75,7 @@ import Web
     }
 
     @Test(
-        "Without credentials a change is 401, wherever it comes from; with a cookie from elsewhere 403",
+        "A change without credentials is 401 from anywhere; with a cookie from another site 403",
         arguments: ["/api/v1/session", "/api/v1/account"])
     func credentialsBeforeOrigin(_ path: String) async throws {
         let site = try Site.signedIn()

@@ -200,7 +200,7 @@ extension ServerResponse {
     var setCookies: [String] { fields[values: .setCookie] }
     var json: JSONObject? { (try? JSONReader.parse(bytes))?.objectValue }
     var policy: String { fields[.contentSecurityPolicy] ?? "" }
-    /// Who a proxy is told that it is.
+    /// The identity that a proxy receives.
     var userField: String? { fields[HTTPField.Name("X-Auth-Request-User")!] }
 }
 

@@ -53,7 +53,7 @@ import Web
         }
     }
 
-    @Test("Every text is translated, and is text alone", arguments: languages.dropFirst())
+    @Test("Every text is translated, and is plain text", arguments: languages.dropFirst())
     func translated(_ language: String) throws {
         let english = try Self.texts("en")
         // The same word in both languages.
@@ -62,7 +62,8 @@ import Web
             "operator.columns.host", "operator.columns.id", "operator.columns.name", "operator.columns.person",
             "operator.columns.program", "operator.columns.secret", "operator.columns.team", "operator.columns.type",
             "operator.columns.version", "operator.states.active", "operator.tabs.clients",
-            "operator.tabs.notifications", "operator.tabs.sessions", "operator.tabs.webhooks",
+            "operator.tabs.notifications", "operator.tabs.server", "operator.tabs.sessions", "operator.tabs.webhooks",
+            "operator.settings", "message.appleAccount",
         ]
         for (key, text) in try Self.texts(language) where !text.isEmpty {
             #expect(text != english[key] || alike.contains(key), "\(language) \(key) is English")
@@ -72,7 +73,7 @@ import Web
     }
 
     @Test(
-        "Apple's words are Apple's",
+        "Apple's terms are Apple's own",
         arguments: [
             ("en", "Sign in with Apple", "Apple Account", "Hide My Email"),
             ("de", "Mit Apple anmelden", "Apple Account", "E-Mail-Adresse verbergen"),

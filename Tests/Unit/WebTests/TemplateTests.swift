@@ -74,7 +74,7 @@ struct TemplateTests {
         #expect(library.render([:], withTemplate: "page")?.count == 33)
     }
 
-    @Test func tellsWhichNamesItUses() throws {
+    @Test func listsTheNamesItUses() throws {
         let template = try Template("{{a.b}}\n{{#c}}\n{{^d}}{{/d}}{{/c}}\n{{>e}}{{<f}}{{$g}}{{h}}{{/g}}{{/f}}{{!i}}")
         let tags = template.tags.map { "\($0.line) \($0.kind) \($0.name)" }
         #expect(tags == ["1 value a.b", "2 value c", "3 value d", "4 template e", "4 template f", "4 value h"])

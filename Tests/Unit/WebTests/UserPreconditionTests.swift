@@ -58,7 +58,7 @@ import Web
     }
 
     @Test(
-        "A change is made only to the user its author has seen",
+        "A change applies only to the version its author has read",
         arguments: [
             (true, "TAG", 200), (true, "\"x\", TAG", 200), (true, "*", 200), (true, "W/TAG", 412), (true, "\"x\"", 412),
             (true, "nonsense", 412), (true, "", 412), (false, "\"x\"", 200), (false, "TAG", 412), (false, "*", 412),
@@ -80,7 +80,7 @@ import Web
         }
     }
 
-    @Test("A deletion too; what is unknown stays 404, and content is judged first")
+    @Test("A deletion likewise; unknown users stay 404, and content is validated first")
     func delete() async throws {
         let site = try Site.signedIn()
         var fields = key(site)
@@ -95,8 +95,8 @@ import Web
         #expect(await site.send(.delete, Self.path, fields).status == .accepted)
     }
 
-    @Test("A key that may only write reads nobody")
-    func writingReadsNothing() async throws {
+    @Test("A write-only key cannot read")
+    func writeOnlyKeyCannotRead() async throws {
         let site = try Site.signedIn(PersonName(given: "Secret", family: "Person"))
         let key = site.makeKey([.usersWrite, .usersDelete])
         let answers = [

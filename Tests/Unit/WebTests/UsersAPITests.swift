@@ -18,6 +18,7 @@ import Web
             response.text == #"{"id":"usr_00000000000000000000000001","state":"active","externalID":null,"#
                 + #""appleSubject":"001.sub","email":"anna@example.com","emailVerified":true,"isPrivateEmail":false,"#
                 + #""emailForwarding":false,"name":{"given":"Anna","family":"Appleseed"},"realUserStatus":null,"#
+                + #""organizationID":null,"#
                 + #""credentialState":"authorized","credentialChangedAt":"2026-09-21T14:13:20.000Z","#
                 + #""credentialCause":"sign_in","groups":["staff"],"createdAt":"2026-09-21T14:13:20.000Z"}"#)
     }
@@ -44,7 +45,7 @@ import Web
         #expect(seen == (1...5).map { Site.userID($0).rawValue })
     }
 
-    @Test func aPageHasFiftyUnlessAskedOtherwise() async throws {
+    @Test func pageHasFiftyByDefault() async throws {
         let site = try Site()
         let key = site.bearer(site.makeKey([.usersRead]))
         for number in 1...201 { site.addUser(number) }
@@ -56,7 +57,7 @@ import Web
     }
 
     @Test(
-        "Filters narrow together",
+        "Filters combine",
         arguments: [
             ("", [1, 2, 3, 4]), ("state=active", [1, 4]), ("state=pending", [2]), ("group=staff", [1, 2]),
             ("group=staff&state=active", [1]), ("group=STAFF", []), ("group=a%20b", [3]), ("group=a+b", [3]),
@@ -68,6 +69,9 @@ import Web
             ("email=a@example.co", []), ("email=%C3%A4@example.com", []),
             ("email=x@privaterelay.appleid.com&group=x", []),
             ("email=a@example.com&appleSubject=001.2", [2]), ("email=a@example.com&externalID=x%2B1", []),
+            ("name=novak", [3]), ("name=JAN%20Nov%C3%A1k", [3]), ("name=nov&state=disabled", [3]),
+            ("name=nov&state=active", []), ("name=ovak", []), ("name=novak&appleSubject=001.3", [3]),
+            ("name=novak&appleSubject=001.2", []),
         ] as [(String, [Int])])
     func filters(_ query: String, found: [Int]) async throws {
         let site = try Site()
@@ -78,6 +82,7 @@ import Web
         for (number, address) in [(1, "a@example.com"), (2, "A@Example.com"), (3, "x@privaterelay.appleid.com")] {
             site.database.update(Site.userID(number)) {
                 $0.email = EmailAddress(address: address, isVerified: true, isPrivate: number == 3)
+                if number == 3 { $0.name = PersonName(given: "Jan", family: "Novák") }
             }
         }
         let response = await site.get("/api/v1/users?\(query)", site.bearer(site.makeKey([.usersRead])))
@@ -103,7 +108,8 @@ import Web
             "limit=0", "limit=201", "limit=-1", "limit=%2B1", "limit=01", "limit=1e2", "limit=", "limit=1.0",
             "limit=99999999999999999999", "limit=%D9%A1", "state=Active", "state=", "state=none", "group=",
             "group=a%2Cb",
-            "group=a%00", "externalID=", "externalID=%0A", "appleSubject=", "appleSubject=%20", "appleSubject=%C3%A9",
+            "group=a%00", "externalID=", "externalID=%0A", "name=", "name=%0A", "appleSubject=", "appleSubject=%20",
+            "appleSubject=%C3%A9",
             "cursor=", "cursor=x", "cursor=AQ", "cursor=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
             "cursor=AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAB", "cursor=AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
             "cursor=AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAA%3D", "cursor=usr_00000000000000000000000001",
@@ -122,7 +128,7 @@ import Web
     // MARK: Changing
 
     @Test(
-        "A merge patch changes what it names",
+        "A merge patch changes only its members",
         arguments: [
             ("{}", "null", #"["a"]"#, "active"), (#"{"externalID":"7"}"#, #""7""#, #"["a"]"#, "active"),
             (#"{"externalID":null}"#, "null", #"["a"]"#, "active"), (#"{"groups":[]}"#, "null", "[]", "active"),
@@ -246,7 +252,7 @@ import Web
         site.addUser(2)
         let key = site.bearer(site.makeKey([.usersWrite]))
         let one = "/api/v1/users/\(Site.userID(1))/sessions/ses_00000000000000000000000001"
-        // Another user's session is none of theirs.
+        // Another user's session is not theirs.
         let foreign = "/api/v1/users/\(Site.userID(2))/sessions/ses_00000000000000000000000001"
         #expect(await site.send(.delete, foreign, key).code == "session_not_found")
         #expect(await site.get("/api/v1/session", cookie: site.cookie).status == .ok)

@@ -25,7 +25,7 @@ import Web
     // MARK: Both ways alike
 
     @Test(
-        "Both ways answer alike to every wording of the flag, with the field once or a refusal",
+        "The fast path and the route agree on every form of the flag",
         arguments: [
             ("", false), ("?", false), ("?assertion=true", true), ("?redirect=true&assertion=true", true),
             ("?assertion=true&optional=true", true), ("?optional=true", false), ("?assertion", nil),
@@ -40,7 +40,7 @@ import Web
             ("?" + String(repeating: "a&", count: 26) + "assertion=true", true),
             ("?x=\(String(repeating: "y", count: 90))&assertion=true", true),
         ] as [(String, Bool?)])
-    func wishes(query: String, isAsked: Bool?) async throws {
+    func formsOfTheFlag(query: String, isAsked: Bool?) async throws {
         let site = try Site.asserting()
         site.signIn()
         try await site.signingKeys.maintain()
@@ -62,7 +62,7 @@ import Web
     }
 
     @Test(
-        "The usual wordings do not leave the fast path",
+        "Common forms of the flag stay on the fast path",
         arguments: ["", "?redirect=true", "?assertion=true", "?redirect=true&assertion=true"])
     func usual(query: String) async throws {
         let site = try Site.asserting()
@@ -86,7 +86,7 @@ import Web
     }
 
     @Test(
-        "Nobody signed in: the field is there and empty",
+        "When signed out the field is present and empty",
         arguments: ["", "?assertion=true", "?optional=true&assertion=true", "?redirect=true&assertion=true"])
     func signedOut(query: String) async throws {
         let site = try Site.asserting()
@@ -109,7 +109,7 @@ import Web
     // MARK: Access rules and oauth2-proxy's address
 
     @Test(
-        "Under access rules: signed for whoever comes in as themselves, empty for all others",
+        "Under access rules it identifies those who are admitted by name, and is empty for all others",
         arguments: [
             ("/public", true, 204, true), ("/public", false, 204, false), ("/staff", true, 204, true),
             ("/admin", true, 403, false), ("/staff", false, 401, false),
@@ -187,7 +187,7 @@ import Web
         #expect(try ReadAssertion(second, keys)["exp"]?.int64Value == site.clock.now().seconds + 300)
     }
 
-    @Test("The clock turned back: what is dated ahead of it is not handed out again")
+    @Test("After the clock is set back, assertions dated ahead are not reused")
     func clockTurnedBack() async throws {
         let site = try Site.asserting()
         site.signIn()
@@ -203,7 +203,7 @@ import Web
         #expect(try ReadAssertion(second, keys)["iat"]?.int64Value == site.clock.now().seconds)
     }
 
-    @Test("A changed person is asserted as they are, at once")
+    @Test("A change of the person is in the next assertion")
     func changes() async throws {
         let site = try Site.asserting()
         var signedIn = site.signIn(groups: ["staff"])
@@ -232,7 +232,7 @@ import Web
         #expect(try token(path, site) == nil)
     }
 
-    @Test("An assertion of a revoked key is not handed out again")
+    @Test("An assertion of a revoked key is not reused")
     func revokedKey() async throws {
         let site = try Site.asserting()
         site.signIn()
@@ -245,7 +245,7 @@ import Web
         _ = try ReadAssertion(after, try await site.publishedKeys())
     }
 
-    @Test("Keys nobody has looked at for a second: the route asks the store")
+    @Test("Keys that were not refreshed for a second are read from the store")
     func unknownKeys() async throws {
         let site = try Site.asserting()
         site.signIn()

@@ -24,7 +24,7 @@ import Web
     static let cookie = "Cookie: __Host-bramley=\(token)"
 
     @Test(
-        "Leaves to the route what is not plain",
+        "Unusual requests are left to the route",
         arguments: [
             [], ["Cookie: a=1"], [cookie, cookie], ["Cookie: __Host-bramley=\(token); __Host-bramley=\(token)"],
             ["Cookie: __Host-bramley=\(token); __Host-bramley =x"], ["Cookie: __Host-bramley=\(token); __Host-bramley"],
@@ -41,7 +41,7 @@ import Web
     }
 
     @Test(
-        "Cookie fields it reads",
+        "Plain cookie fields are read",
         arguments: [
             cookie, cookie + "; x", "Cookie: \t __Host-bramley=\(token)",
             "Cookie: __Host-bramley-login=x;__Host-bramley=\(token)",
@@ -53,7 +53,7 @@ import Web
     }
 
     @Test(
-        "Other requests are not its business",
+        "Other requests are left to the route",
         arguments: [
             "HEAD /auth/verify HTTP/1.1", "POST /auth/verify HTTP/1.1", "GET /auth/verify/ HTTP/1.1",
             "GET /auth/verif%79 HTTP/1.1", "GET /account HTTP/1.1", "GET /auth/verify HTTP/1.0",
@@ -68,7 +68,8 @@ import Web
     @Test(
         "A query that is not of plain flags goes to the route",
         arguments: [
-            ("", true), ("redirect=true", true), ("redirect=false&optional=true&assertion=true", true),
+            ("", true), ("redirect=true", true), ("cached=true", true), ("cached=1", false),
+            ("redirect=false&optional=true&assertion=true", true),
             ("redirect=maybe", false), ("redirect", false), ("redirect=", false),
             ("redirect=true&redirect=true", false),
             ("redirect=true&redirect=false", false), ("redirect=true&", false), ("allowed_groups=x", false),
@@ -87,7 +88,7 @@ import Web
     }
 
     @Test(
-        "The proxy's description is passed when plain and left to the route when not",
+        "A plain description from the proxy is read, any other left to the route",
         arguments: [
             ("X-Forwarded-Uri: /a/b.c?x=%20&y=1", true), ("X-Forwarded-Host: app.example.com", true),
             ("X-Forwarded-Proto: https", true), ("X-Forwarded-Method: GET", true),
@@ -105,7 +106,7 @@ import Web
         #expect(try site.prepared(site.fastPath(), [Self.cookie, line], trusted: false) != nil)
     }
 
-    @Test("Other rules are in force for the very next check, on the loop and in the route")
+    @Test("Changed rules apply to the next check, on the loop and in the route")
     func rulesThatChange() async throws {
         func rules(_ text: String) throws -> AccessRules {
             try AccessRulesFile.read(Array("{\"rules\": [\(text)]}".utf8))
@@ -156,7 +157,7 @@ import Web
         #expect(try site.prepared(site.fastPath(), [Self.cookie]) == nil)
     }
 
-    @Test func storeThatDoesNotAnswerIsTheRoutesToExplain() throws {
+    @Test func unavailableStoreIsLeftToTheRoute() throws {
         let site = try Site.signedIn()
         let path = try site.fastPath()
         site.database.faults.fail()

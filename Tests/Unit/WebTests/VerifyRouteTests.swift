@@ -88,7 +88,7 @@ import Web
         let login = "https://login.example.com/login"
         #expect(response.location == (isTrusted ? login + "?return_to=" + encoded : login))
         #expect(response.status == .unauthorized)
-        // Bytes that are no part of a URL are nowhere to return to.
+        // Bytes that cannot be in a URL are not a return target.
         let odd = await site.get("/auth/verify", fields, trusted: isTrusted)
         #expect(odd.status == .unauthorized && odd.location == login)
     }
@@ -117,7 +117,7 @@ import Web
         #expect(await site.get("/auth/verify", fields, trusted: true).status == .noContent)
     }
 
-    @Test func anEncodedSlashIsWhereOneReturnsTo() async throws {
+    @Test func returnsToAPathWithAnEncodedSlash() async throws {
         let site = try Site()
         let fields = Self.original(.forwarded, "wss", "App.example.com", "/api/vhosts/%2F/permissions")
         let location = await site.get("/auth/verify", fields, trusted: true).location
@@ -127,7 +127,7 @@ import Web
         )
     }
 
-    @Test("A description that is not canonical is refused, also for who is signed in", arguments: ambiguous)
+    @Test("A description that is not canonical is refused, also for signed-in people", arguments: ambiguous)
     func notCanonical(_ name: String, value: String) async throws {
         let site = try Site.signedIn()
         var fields = Self.original(.forwarded, "https", "app.example.com", "/x")
@@ -176,7 +176,7 @@ import Web
     }
 
     @Test(
-        "Authorization beside the cookie",
+        "The Authorization field is ignored beside the cookie",
         arguments: [
             ("Bearer somebody-elses", HTTPResponse.Status.noContent), ("Basic QWxhZGRpbg==", .noContent),
             ("Bearer brk_\(String(repeating: "A", count: 43))", .noContent),

@@ -91,7 +91,7 @@ private let ruleDocument = """
     }
 
     @Test(
-        "Signed in: who is described everywhere, and 403 where others are meant",
+        "Signed in: the person is described where admitted, and 403 elsewhere",
         arguments: [
             ("/assets/a", 204), ("/", 204), ("/x", 204), ("/hook", 204), ("/admin", 403), ("/admin/", 403),
             ("/admin/a", 403), ("/adminx", 204), ("/%61dmin/x", 403), ("/ada", 403), ("/id", 204), ("/team/x", 204),
@@ -103,6 +103,52 @@ private let ruleDocument = """
         #expect(response.status.code == row.code)
         #expect((response.userField == "usr_00000000000000000000000001") == (row.code == 204))
         #expect(response.location == nil)
+    }
+
+    @Test(
+        "A proxy may keep an answer that holds for every path and method of the host",
+        arguments: [
+            ("app.example.com", false), ("a.sites.example.com", true), ("other.example.com", true),
+            ("paths.example.net", false), ("methods.example.net", false), ("same.example.net", true),
+        ], [OriginalRequest.Style.forwarded, .original])
+    func kept(_ row: (host: String, isKept: Bool), _ style: OriginalRequest.Style) async throws {
+        let rules = """
+            {"host": "paths.example.net", "path": "/x", "allow": "optional"},
+            {"host": "methods.example.net", "methods": ["POST"], "allow": "public"},
+            {"host": "same.example.net", "path": "/x", "allow": {"groups": ["staff"]}},
+            {"host": "same.example.net", "allow": {"groups": ["staff"]}}
+            """
+        let site = try Site(adjust: {
+            $0.accessRules = try? AccessRulesFile.read(
+                Array(ruleDocument.replacing("\n]}", with: ",\n\(rules)\n]}").utf8))
+            $0.forwardAuth = style
+        })
+        site.signIn(groups: ["staff"])
+        let (url, isKept) = ("https://\(row.host)/y", row.isKept && style == .forwarded)
+        let kept = try await ask(site, url, style: style, cookie: site.cookie, target: "/auth/verify?cached=true")
+        #expect(kept.status == .noContent && (kept.fields[Self.expires] == "1") == isKept)
+        for (cookie, target) in [(site.cookie, "/auth/verify"), (nil, "/auth/verify?cached=true")] {
+            #expect(try await ask(site, url, style: style, cookie: cookie, target: target).fields[Self.expires] == nil)
+        }
+    }
+
+    static let expires = HTTPField.Name("X-Accel-Expires")!
+
+    @Test(
+        "Without rules, an answer about another host may be kept by a trusted proxy and by nobody else",
+        arguments: [(true, true), (true, false), (false, true)])
+    func keptWithoutRules(trusted: Bool, namesHost: Bool) async throws {
+        let site = try Site.signedIn()
+        let target = "/auth/verify?cached=true"
+        var fields: HTTPFields = [.cookie: site.cookie]
+        if namesHost { fields[HTTPField.Name("X-Forwarded-Host")!] = "app.example.com" }
+        let route = await site.get(target, fields, trusted: trusted)
+        #expect(route.status == .noContent)
+        #expect((route.fields[Self.expires] == "1") == (trusted && namesHost))
+        let prepared = try site.prepared(
+            site.fastPath(), fields.map { "\($0.name.rawName): \($0.value)" }, request: "GET \(target) HTTP/1.1",
+            trusted: trusted)
+        #expect(prepared?.contains("X-Accel-Expires: 1") == (trusted && namesHost))
     }
 
     @Test(
@@ -126,7 +172,7 @@ private let ruleDocument = """
         ("example.com", true, false, false, false), ("eve@\u{212A}example.com", true, false, false, false),
     ]
 
-    @Test("Addresses and their domains count when verified", arguments: addresses)
+    @Test("Addresses and domains match only when verified", arguments: addresses)
     func address(_ row: (address: String, isVerified: Bool, isPrivate: Bool, ada: Bool, team: Bool)) async throws {
         let site = try site()
         site.signIn(email: EmailAddress(address: row.address, isVerified: row.isVerified, isPrivate: row.isPrivate))
@@ -137,14 +183,14 @@ private let ruleDocument = """
     }
 
     @Test(
-        "A path or host that an application could read otherwise is refused, whoever asks",
+        "An ambiguous path or host is refused for everyone",
         arguments: [
             "/assets/../admin", "/assets/%2e%2e/admin", "/assets%2f..%2fadmin", "//admin", "/assets//x", "/admin//",
             "/assets/..;/admin", "/assets;/admin", "/admin;x=1", "/admin%3bx", "/assets/%252e%252e/admin",
             "/admin%25", "/assets/%5c..%5cadmin", "/assets/%00", "/assets/%ff", "/assets/a%", "/assets/.",
         ])
     func notCanonical(_ path: String) async throws {
-        // A percent sign that stays alone is no escape: only that one passes, to its own rule.
+        // A percent sign that stays alone is not an escape: only that one passes, to its own rule.
         let isPlain = path == "/admin%25"
         let site = try site()
         let nobody = try await ask(site, Self.app + path)
@@ -154,7 +200,7 @@ private let ruleDocument = """
         #expect(somebody.status == (isPlain ? .noContent : .forbidden))
     }
 
-    /// What differs by host and method alone has a verdict for every path.
+    /// Rules that differ only by host and method have a verdict for every path.
     @Test(
         "A path that cannot be read passes where all paths of the site have the same rule",
         arguments: [
@@ -227,7 +273,7 @@ private let ruleDocument = """
         #expect(await original.get("/auth/verify", fields, trusted: true).status == .forbidden)
     }
 
-    @Test func theProxysWishDoesNotOpenWhatARuleCloses() async throws {
+    @Test func aProxysParametersDoNotOverrideARule() async throws {
         let site = try site()
         for path in ["/x", "/admin"] {
             let response = try await ask(site, Self.app + path, target: "/auth/verify?optional=true")
@@ -236,7 +282,7 @@ private let ruleDocument = """
     }
 
     @Test(
-        "Pending and disabled people pass public paths alone",
+        "Pending and disabled people pass only public paths",
         arguments: [User.State.pending, .disabled], [("/assets/x", 204), ("/", 403), ("/x", 403), ("/admin", 403)])
     func states(_ state: User.State, _ row: (path: String, code: Int)) async throws {
         let site = try site()
@@ -246,7 +292,7 @@ private let ruleDocument = """
         if row.code == 204 { #expect(response.userField == "") }
     }
 
-    @Test func publicStaysOpenWhileTheDatabaseIsAway() async throws {
+    @Test func publicPathsStayOpenWithoutTheDatabase() async throws {
         let site = try site()
         site.signIn()
         site.database.faults.fail()

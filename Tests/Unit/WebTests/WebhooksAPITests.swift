@@ -42,7 +42,7 @@ import Web
         #expect(seen == letters)
     }
 
-    @Test("a retry is of all dead letters, of one event, or of an endpoint")
+    @Test("a retry covers all dead letters, one event, or an endpoint")
     func retries() async throws {
         let site = try Site()
         let letters = try await site.makeDeadLetters(3)
@@ -74,7 +74,7 @@ import Web
         #expect(answer.code == (status == 404 ? "webhook_not_found" : "invalid_request"))
     }
 
-    @Test func sendsATestAndTellsWhatCameOfIt() async throws {
+    @Test func sendsATestAndReportsItsResult() async throws {
         let site = try Site()
         let taken = await post(site, "test", #"{"endpoint":"https://app.example/hook"}"#)
         #expect(taken.json?["delivered"] == true && taken.json?["status"] == 204)
@@ -87,7 +87,7 @@ import Web
         let sent = site.webhooks.state.withLock { $0.sent }
         #expect(sent.map(\.url) == [FakeWebhooks.one, FakeWebhooks.two])
         #expect(sent.map(\.id) == [taken, lost].map { $0.json?["id"]?.stringValue })
-        // Nothing is sent anywhere else: the API is no way to make requests of this server's.
+        // Nothing is sent anywhere else: the API is not a way to make requests of this server's.
         for url in ["https://elsewhere.example/", "http://127.0.0.1:9090/", "https://app.example/hook?x"] {
             let refused = await post(site, "test", #"{"endpoint":"\#(url)"}"#)
             #expect(refused.status.code == 404)

@@ -23,7 +23,7 @@ import Web
             #expect(response.fields[.contentType] == "application/problem+json")
             #expect(response.json?["status"]?.int64Value == Int64(status))
         }
-        // Where clients look first, a publicURL with a path has nothing: they are told so in the same words.
+        // Where clients look first, a publicURL with a path has nothing, and answers with the same problem.
         let site = try Site(publicURL: "https://login.example.com/sign-in")
         let response = await site.get("/.well-known/openid-configuration")
         #expect(response.code == "not_found")

@@ -25,9 +25,12 @@ struct ClientsCommand: AsyncParsableCommand {
             try await page.show(
                 [
                     .init("ID") { .code($0.id.rawValue) }, .init("NAME", flexible: true) { .text($0.name) },
-                    .init("KIND") { .text($0.isPublic ? "public" : "secret") },
-                    .init("REDIRECT URIS", flexible: true) { .text($0.redirectURIs.joined(separator: " ")) },
-                    .init("GROUPS", flexible: true) { .texts($0.groups) }, .init("LAST USED") { .time($0.lastUsedAt) },
+                    .init("KIND", optional: true) { .text($0.isPublic ? "public" : "secret") },
+                    .init("REDIRECT URIS", flexible: true, optional: true) {
+                        .text($0.redirectURIs.joined(separator: " "))
+                    },
+                    .init("GROUPS", flexible: true, optional: true) { .texts($0.groups) },
+                    .init("LAST USED", optional: true) { .time($0.lastUsedAt) },
                 ], OpenIDClient.fields, .clients, empty: "No clients.", json: options.json
             ) { after, limit in Page(of: clients, after: after, limit: limit, by: \.id.rawValue) }
         }
@@ -83,7 +86,7 @@ struct ClientsCommand: AsyncParsableCommand {
 
         func run(on context: OperatorDatabase) async throws {
             guard let client = try await context.database.openIDClient(id) else { throw ClientsCommand.unknown(id) }
-            try confirmation.confirm(
+            try await confirmation.confirm(
                 "Nobody will be able to sign in to \(client.name) (\(id)), and its tokens will stop working.",
                 id: id.rawValue)
             _ = try await context.clients.delete(id, at: context.now)

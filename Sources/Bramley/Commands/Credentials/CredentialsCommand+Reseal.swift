@@ -16,14 +16,18 @@ extension CredentialsCommand {
         func run(on context: OperatorDatabase) async throws {
             try await context.record("credentials reseal")
             let report = try await Interruption.cancelling { try await Self.reseal(context) }
-            try options.show(report.text, report.members(keys: context.keyring.keyIDs))
+            try options.show(report.text(at: context.now), report.members(keys: context.keyring.keyIDs))
+            try Self.judge(report, context)
+        }
+
+        static func judge(_ report: ResealReport, _ context: OperatorDatabase) throws(CommandFailure) {
             guard report.isComplete else {
                 throw CommandFailure("Interrupted. Run it again to continue; completed work is kept.")
             }
             if !report.unreadable.isEmpty { throw CommandFailure(report.complaint(keys: context.keyring.keyIDs)) }
         }
 
-        private static func reseal(_ context: OperatorDatabase) async throws -> ResealReport {
+        static func reseal(_ context: OperatorDatabase) async throws -> ResealReport {
             var bar: ProgressLine?
             defer { bar?.clear() }
             let report = try await context.database.reseal(context.keyring, clock: context.clock) { looked, total in
@@ -43,13 +47,15 @@ extension CredentialsCommand {
 }
 
 extension ResealReport {
-    var text: String {
+    func text(at now: Timestamp) -> String {
         let done = [Quantity.count(tokens, "refresh token"), Quantity.count(signingKeys, "signing key")]
         var text = "\(done.joined(separator: " and ")) resealed with \(keyID); \(current) already were."
-        if let previousKeysUntil {
+        if isOver(at: now) {
+            text += " Only older backups need the previous sealing keys now."
+        } else if let previousKeysUntil, previousKeysUntil > now {
             text += """
-                 Keep the previous sealing keys listed until \(previousKeysUntil.rfc3339): they open what browsers \
-                received before the change, and they recognise people deleted before it.
+                 Keep the previous sealing keys until \(previousKeysUntil.rfc3339): they open what browsers received \
+                before the change, and find people in the audit log and deleted people.
                 """
         }
         return text
@@ -88,7 +94,7 @@ extension ResealReport {
         }
     }
 
-    fileprivate func members(keys: [String]) -> [FieldValue.Member] {
+    func members(keys: [String]) -> [FieldValue.Member] {
         let unreadable = Self.reasons(unreadable, keys: keys).map { key, count, reason -> [FieldValue.Member] in
             [("key", .code(key)), ("count", .number(count)), ("reason", .text(reason.word))]
         }

@@ -1,5 +1,6 @@
 internal import Accounts
 import ArgumentParser
+import Coding
 
 struct CredentialsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -19,7 +20,7 @@ struct CredentialsCommand: AsyncParsableCommand {
 
         private func show(_ status: CheckStatus) throws {
             let style = CommandOutput.tableStyle
-            var fields: [(String, String?)] = status.numbers.map { ($0.name, $0.value.shown(style)) }
+            var fields: [(name: String, text: String?)] = status.numbers.map { ($0.name, $0.value.shown(style)) }
             fields += [
                 ("stoppedAt", status.gate.brake?.since.shown(style)),
                 ("stoppedBy", status.gate.brake.map { "\($0.dead) dead of \($0.checks)" }),
@@ -30,8 +31,7 @@ struct CredentialsCommand: AsyncParsableCommand {
                 fields.append(
                     ("refused", "\(client) since \(pause.since.shown(style)): \(pause.detail); next attempt \(next)"))
             }
-            try CommandOutput.table(
-                TextTable([.init(""), .init("", flexible: true)], rows: fields.map { [$0.0, $0.1] }))
+            try CommandOutput.rows(fields)
             if status.gate.brake != nil {
                 CommandOutput.hint(
                     "A wave of revocations stopped the checks. Read docs/operate/jobs.md before you resume them.")
@@ -61,7 +61,7 @@ struct CredentialsCommand: AsyncParsableCommand {
                 guard status.gate.brake != nil else {
                     throw CommandFailure("No wave of revocations was stopped, so there is nothing to accept.")
                 }
-                try confirmation.confirm(
+                try await confirmation.confirm(
                     """
                     \(Quantity.count(status.heldBack, "held-back credential")) will end with all their sessions, and \
                     for 24 hours no wave of revocations will be stopped.
@@ -120,7 +120,8 @@ struct CredentialsCommand: AsyncParsableCommand {
                 [
                     .init("ID") { .number(Int($0.id)) }, .init("STATE") { .text($0.state.rawValue) },
                     .init("CLIENT", flexible: true) { .text($0.clientID.rawValue) },
-                    .init("DELETED") { .time($0.queuedAt) }, .init("NEXT") { .time($0.nextAttemptAt) },
+                    .init("DELETED", optional: true) { .time($0.queuedAt) },
+                    .init("NEXT", optional: true) { .time($0.nextAttemptAt) },
                     .init("UNTIL", optional: true) { .time($0.endsAt) },
                     .init("ATTEMPTS", optional: true) { .number($0.attempts) },
                     .init("REASON", flexible: true) { .text($0.failure) },

@@ -11,26 +11,15 @@ protocol InputOptions: ParsableArguments {
 struct OperatorOptions: InputOptions {
     @Option(help: ArgumentHelp(ConfigurationLoader.pathHelp, valueName: "file")) var config: String?
 
-    @Flag(help: "Accept a simulated Apple even if publicURL is a real site, as for serve.")
-    var allowSimulatedApple = false
-
     /// Only `serve` and `check` accept single keys as flags: here an argument without a name is an id.
     var input: ConfigurationInput {
         ConfigurationInput(
-            path: config, environment: ProcessInfo.processInfo.environment, flags: [],
-            allowsSimulatedApple: allowSimulatedApple)
+            path: config, environment: ProcessInfo.processInfo.environment, simulatedApple: .reported)
     }
 }
 
-struct ConfigurationOptions: InputOptions {
+struct ConfigurationOptions: ParsableArguments {
     @Option(help: ArgumentHelp(ConfigurationLoader.pathHelp, valueName: "file")) var config: String?
-
-    @Flag(
-        help: """
-            Accept an endpoint, issuer or script that is not Apple's even if publicURL is a real site. For tests \
-            only: whoever runs that endpoint can sign in as anyone, and every page says so.
-            """)
-    var allowSimulatedApple = false
 
     @Argument(
         parsing: .allUnrecognized,
@@ -39,10 +28,10 @@ struct ConfigurationOptions: InputOptions {
             valueName: "--key value"))
     var keys: [String] = []
 
-    var input: ConfigurationInput {
+    func input(_ simulatedApple: SimulatedApple) -> ConfigurationInput {
         ConfigurationInput(
             path: config, environment: ProcessInfo.processInfo.environment, flags: keys,
-            allowsSimulatedApple: allowSimulatedApple)
+            simulatedApple: simulatedApple)
     }
 }
 
@@ -61,27 +50,35 @@ struct CommandOptions: InputOptions {
     }
 }
 
-struct ConfirmationOptions: ParsableArguments {
-    /// Milliseconds between two checks for a signal instead of an answer.
-    private static let pollInterval: Int32 = 100
+extension StandardStream {
+    /// One line of a person; nil at the end of the input, or when the task is cancelled first, as by a signal. On a
+    /// machine with one processor, the task that waits for signals needs this one's thread.
+    func readAnswer() async -> String? {
+        while !hasInput(within: 100) {
+            await Task.yield()
+            if Task.isCancelled { return nil }
+        }
+        return readLine()
+    }
+}
 
+struct ConfirmationOptions: ParsableArguments {
     @Flag(help: "Do not ask for confirmation.") var yes = false
 
     /// - Parameter id: of the one affected thing; typing it counts as a yes.
-    func confirm(_ question: String, id: String? = nil) throws(CommandFailure) {
+    func confirm(_ question: String, id: String? = nil) async throws(CommandFailure) {
         if yes { return }
         guard StandardStream.input.isTerminal else {
             throw .usage("\(question) Not a terminal; pass --yes to confirm. Nothing was done.")
         }
         let words = id == nil ? "yes" : "yes, or the id,"
         StandardError().write(Array("\(TerminalText.safe(question))\nType \(words) to continue: ".utf8))
-        while !StandardStream.input.hasSomething(within: Self.pollInterval) {
-            guard Task.isCancelled else { continue }
+        let answer = await StandardStream.input.readAnswer()
+        guard !Task.isCancelled else {
             StandardError().write([UInt8(ascii: "\n")])
             throw CommandFailure("Interrupted. Nothing was done.")
         }
-        let answer = StandardStream.input.readLine() ?? ""
-        guard Self.agrees(answer, id: id) else { throw CommandFailure("Nothing was done.") }
+        guard Self.agrees(answer ?? "", id: id) else { throw CommandFailure("Nothing was done.") }
     }
 
     static func agrees(_ answer: String, id: String?) -> Bool {

@@ -85,7 +85,7 @@ extension [UserReference] {
 extension ConfirmationOptions {
     /// Asks for confirmation when a user was found by a name or an unverified address.
     /// - Parameter what: the end of a sentence that begins with the people, as in `will be approved`.
-    func confirm(_ findings: [UserReference.Finding], _ what: String) throws(CommandFailure) {
+    func confirm(_ findings: [UserReference.Finding], _ what: String) async throws(CommandFailure) {
         let doubtful = findings.filter { !$0.isCertain }.map(\.user)
         guard let first = doubtful.first else { return }
         let names = doubtful.map(UserRows.mention).joined(separator: ", ")
@@ -93,6 +93,6 @@ extension ConfirmationOptions {
             throw .usage(
                 "\(names) matched only a name or an unverified address. With --yes, pass ids. Nothing was done.")
         }
-        try confirm("\(names) \(what).", id: doubtful.count == 1 ? first.id.rawValue : nil)
+        try await confirm("\(names) \(what).", id: doubtful.count == 1 ? first.id.rawValue : nil)
     }
 }

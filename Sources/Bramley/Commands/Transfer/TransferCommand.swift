@@ -65,7 +65,7 @@ struct TransferCommand: AsyncParsableCommand {
             try await page.show(
                 [
                     .init("USER") { .code($0.user.rawValue) },
-                    .init("EXTERNAL ID", flexible: true) { .text($0.externalID) },
+                    .init("EXTERNAL ID", optional: true) { .text($0.externalID) },
                     .init("AT") { .text($0.step.rawValue) }, .init("REASON", flexible: true) { .text($0.reason) },
                     .init("ASKED", optional: true) { .time($0.place.time) },
                 ], UnmovedPerson.fields, .unmoved, empty: "No one.", json: options.json

@@ -1,5 +1,6 @@
 internal import Accounts
 import ArgumentParser
+internal import Coding
 
 extension UsersCommand {
     struct Approve: DatabaseCommand {
@@ -43,6 +44,38 @@ extension UsersCommand {
         }
     }
 
+    struct EndAccess: DatabaseCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "End an application's access to a user, or that of all.",
+            discussion: """
+                Its codes, access and refresh tokens end, and it gets a logout token. The user can sign in there again.
+                """)
+
+        @OptionGroup var options: CommandOptions
+        @Argument(help: ArgumentHelp(UserReference.help, valueName: "person")) var person: UserReference
+        @Argument(help: ArgumentHelp("The application's client ID.", valueName: "client-id"), transform: Self.client)
+        var client: OpenIDClientID?
+        @Flag(help: "All applications.") var all = false
+
+        private static func client(_ text: String) throws -> OpenIDClientID {
+            guard let id = OpenIDClientID(parsing: text) else {
+                throw ValidationError("\"\(text)\" is not a client ID.")
+            }
+            return id
+        }
+
+        func validate() throws {
+            guard all != (client != nil) else { throw ValidationError("Pass a client ID, or --all.") }
+        }
+
+        func run(on context: OperatorDatabase) async throws {
+            let id = try await person.id(in: context)
+            let count = try await context.database.endAccess(of: client, to: id, at: context.now)
+            try options.show("access of \(Quantity.count(count, "application")) ended", [("ended", .number(count))])
+            if count == 0, let client { throw CommandFailure("\(client) has no access to \(id).") }
+        }
+    }
+
     /// Sets the state of several people, each separately; those who cannot be changed are named.
     struct StateChange: ParsableArguments {
         @OptionGroup var options: CommandOptions
@@ -64,8 +97,8 @@ extension UsersCommand {
             }
             let others = try await people.filter { UserID(parsing: $0.text) == nil }.find(in: context)
                 .filter { other in !named.contains(other.user.id) }
-            if asksForSeveral, people.count > 1 { try confirmation.confirm("\(people.count) people \(what).") }
-            try confirmation.confirm(found + others, what)
+            if asksForSeveral, people.count > 1 { try await confirmation.confirm("\(people.count) people \(what).") }
+            try await confirmation.confirm(found + others, what)
             let ids = named + others.map(\.user.id)
             var refused = 0
             for id in ids {
@@ -110,14 +143,15 @@ extension UsersCommand {
             for list in [set, add].compactMap({ $0 }) where !UserLimits.accepts(groups: Self.names(list)) {
                 throw ValidationError(
                     "A user can have at most \(UserLimits.groups) groups. Their names must differ and have 1 to "
-                        + "\(UserLimits.groupName) bytes, without control characters or spaces at either end.")
+                        + "\(UserLimits.groupName) bytes, without control characters or spaces at either end; "
+                        + "org: at the beginning is for Apple's organizations.")
             }
         }
 
         func run(on context: OperatorDatabase) async throws {
             let finding = try await person.find(in: context)
             let id = finding.user.id
-            if changesGroups { try confirmation.confirm([finding], "will get different groups") }
+            if changesGroups { try await confirmation.confirm([finding], "will get different groups") }
             guard let user = try await user(id, context) else { throw CommandFailure("There is no user \(id).") }
             // Either changed, or not changed for this reason.
             guard changed(user.groups).count <= UserLimits.groups else {

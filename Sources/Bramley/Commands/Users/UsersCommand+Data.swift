@@ -20,9 +20,9 @@ extension UsersCommand {
         func run(on context: OperatorDatabase) async throws {
             let finding = try await person.find(in: context)
             let (user, id) = (finding.user, finding.user.id)
-            if confirmation.yes { try confirmation.confirm([finding], "will be deleted") }
+            if confirmation.yes { try await confirmation.confirm([finding], "will be deleted") }
             let sessions = try await context.database.sessionCount(of: id, at: context.now)
-            try confirmation.confirm(
+            try await confirmation.confirm(
                 "\(UserRows.mention(user)) and all their data will be permanently deleted; "
                     + "\(Quantity.count(sessions, "session")) will end.", id: id.rawValue)
             guard case .deleted(let tokens) = try await context.database.deleteUser(id, at: context.now) else {
@@ -56,6 +56,9 @@ extension UsersCommand {
         @Argument(help: ArgumentHelp(UserReference.help, valueName: "person")) var person: UserReference
 
         func run(on context: OperatorDatabase) async throws {
+            if let output, GuardedFile.exists(output) {
+                throw CommandFailure("\(output) already exists. Choose another name; nothing was exported.")
+            }
             let now = context.now
             let id = try await person.find(in: context).user.id
             let found = try await context.database.accountRecord(of: id, newest: 0, at: now)

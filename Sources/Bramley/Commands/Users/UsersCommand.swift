@@ -1,12 +1,13 @@
 internal import Accounts
 import ArgumentParser
+internal import Coding
 
 struct UsersCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "users", abstract: "Manage users.",
         subcommands: [
-            List.self, Show.self, Approve.self, Disable.self, Enable.self, Groups.self, Export.self, Import.self,
-            Delete.self,
+            List.self, Show.self, Approve.self, Disable.self, Enable.self, Groups.self, EndAccess.self, Export.self,
+            Import.self, Delete.self,
         ])
 
     struct List: DatabaseCommand {
@@ -31,7 +32,7 @@ struct UsersCommand: AsyncParsableCommand {
 
     struct Show: DatabaseCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show a user and their sessions.",
+            abstract: "Show a user, their sessions and their applications.",
             discussion: """
                 If several users match an address or name, they are listed; choose one by id.
                 """)
@@ -60,6 +61,20 @@ struct UsersCommand: AsyncParsableCommand {
             try CommandOutput.table(
                 SessionRows.ofOne(at: context.now, style), page.items, empty: "Not signed in anywhere.")
             if page.next != nil { CommandOutput.hint("For all sessions: bramley sessions list --user \(user.id)") }
+            let applications = try await context.database.applications(of: user.id, at: context.now) ?? []
+            guard !applications.isEmpty else { return }
+            try CommandOutput.line("")
+            try CommandOutput.table(Self.applications(at: context.now), applications, empty: "")
+        }
+
+        private static func applications(at now: Timestamp) -> [CommandColumn<ConnectedApplication>] {
+            [
+                .init("APPLICATION") { .code($0.client.rawValue) }, .init("NAME", flexible: true) { .text($0.name) },
+                .init("LAST USED") { .text($0.lastUsedAt.age(at: now)) }, .init("OFFLINE") { .flag($0.isOffline) },
+                .init("SCOPES", flexible: true, optional: true) {
+                    .text($0.scopes.map(\.rawValue).joined(separator: " "))
+                },
+            ]
         }
 
         private func find(_ context: OperatorDatabase) async throws -> User? {
@@ -91,7 +106,7 @@ enum UserRows {
         .init("NAME", flexible: true) { .text(name($0)) }, .init("EMAIL", flexible: true) { .text($0.email?.address) },
         .init("GROUPS", flexible: true, optional: true) { .texts($0.groups) },
         .init("CREATED", optional: true) { .time($0.createdAt) },
-        .init("EXTERNAL ID", flexible: true, optional: true) { .text($0.externalID) },
+        .init("EXTERNAL ID", optional: true) { .text($0.externalID) },
     ]
 
     /// Given name first, in the order Apple asks for; nil when there is neither.

@@ -12,9 +12,18 @@ package struct ConfigurationInput: Sendable {
     package var environment: [String: String] = [:]
     /// The command line without the command's own options.
     package var flags: [String] = []
-    /// `--allow-simulated-apple`.
-    package var allowsSimulatedApple = false
+    package var simulatedApple = SimulatedApple.refused
     package var clock: any WallClock = SystemClock()
+}
+
+/// What becomes of an address of Apple's that is not Apple's, where `publicURL` is a real site.
+package enum SimulatedApple: Sendable {
+    /// An error.
+    case refused
+    /// A warning: whoever only reads the configuration or the database signs nobody in.
+    case reported
+    /// `serve --allow-simulated-apple`, and `init --rehearse`.
+    case accepted
 }
 
 package struct LoadedConfiguration: Sendable {
@@ -72,6 +81,7 @@ package enum ConfigurationLoader {
             guard let value = used[key.name] ?? key.presence.value else { continue }
             configuration.digests[key.name] = SHA256.hash(utf8: "\(value)")
         }
+        configuration.settings = ConfigurationTable.keys.compactMap(builder.setting)
         return LoadedConfiguration(configuration: configuration, warnings: builder.problems.ordered)
     }
 
@@ -79,9 +89,9 @@ package enum ConfigurationLoader {
         ConfigurationBuilder(collect(input), input)
     }
 
-    /// The result of flags alone: everything `bramley check` would report, and the readable values by key.
-    static func judge(flags: [String]) -> (problems: [ConfigurationProblem], values: [String: FileValue]) {
-        let builder = builder(ConfigurationInput(content: Array("{}".utf8), flags: flags))
+    /// Everything `bramley check` would report, and the readable values by key.
+    static func judge(_ input: ConfigurationInput) -> (problems: [ConfigurationProblem], values: [String: FileValue]) {
+        let builder = builder(input)
         _ = builder.build()
         return (builder.problems.ordered, builder.used)
     }

@@ -46,9 +46,11 @@ extension ConfigurationKey {
 
     init<Value: Sendable>(
         _ name: String, _ kind: KeyKind<Value>,
-        into property: any WritableKeyPath<Configuration, Value?> & Sendable, example: String? = nil, _ meaning: String
+        into property: any WritableKeyPath<Configuration, Value?> & Sendable, twin: String? = nil,
+        example: String? = nil, _ meaning: String
     ) {
         self.init(name, kind, .optional, example: example, meaning)
+        self.twin = twin
         store = { builder, configuration in
             configuration[keyPath: property] = builder.value(name).flatMap { kind.parse(builder, name, $0) }
         }

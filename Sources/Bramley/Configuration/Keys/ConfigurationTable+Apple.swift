@@ -33,14 +33,15 @@ extension ConfigurationTable {
             "What to ask people for, or `[]`. Request only what you use. Apple gives the name only once.")
         Key(
             "apple.issuers", .issuers, into: \.apple.issuers,
-            "Accepted values of `iss`, letter for letter. The first is the `aud` of what Bramley signs for Apple.")
+            "Accepted values of `iss`. The first is the `aud` of what Bramley signs for Apple.")
         Key("apple.endpoint", .origin, into: \.apple.endpoint, "The origin of Apple's endpoints, `/auth/…`.")
         Key(
             "apple.scriptURL", .scriptURL, into: \.web.apple.scriptURL,
             "Apple's script for the button; `{locale}` becomes the visitor's.")
         Key(
             "apple.nativeNonce", .choice("sha256", "raw"), into: \.web.signIn.nativeNonceIsRaw,
-            "What [apps](../apps/native.md) send to Apple: the nonce's SHA-256 in lower-case hexadecimal, or itself.")
+            "What [apps](../apps/native.md) send to Apple: the nonce's SHA-256 in lower-case hexadecimal, or the nonce."
+        )
         Key(
             "apple.onAccountDeleted", .choice, into: \.apple.onAccountDeleted,
             "What happens to a user who deletes their Apple Account.")
@@ -71,7 +72,7 @@ extension ConfigurationTable {
             "Where `/.well-known/change-password` leads.")
         Key(
             "login.askExistingAccount", .boolean, into: \.web.signIn.asksExisting,
-            "Ask new people whether they have an account on your site, and [link](../apps/linking.md) it.")
+            "Ask new people whether they have an account on your site, to [link](../apps/linking.md) it.")
     }
 
     @KeyList static var forwardAuthKeys: [Key] {

@@ -14,8 +14,8 @@ extension ConfigurationTable {
 
         <!-- Written by `bramley check --reference`. -->
 
-        Bramley reads one JSON file: that of `--config FILE` or `BRAMLEY_CONFIG`, else `config.json` in the working \
-        directory, else `/etc/bramley/config.json`. Start with `config.example.json`.
+        Bramley reads one JSON file: `--config FILE` or `BRAMLEY_CONFIG`, otherwise `config.json` in the working \
+        directory, otherwise `/etc/bramley/config.json`. Start with `config.example.json`.
 
         - **Precedence**: flags, environment, file.
         - **Three spellings**: `{"apple": {"servicesID": "…"}}` in the file, `BRAMLEY_APPLE_SERVICES_ID` in the \
@@ -24,17 +24,17 @@ extension ConfigurationTable {
         `BRAMLEY_PORT=tcp://…`).
         - **Ignored**: blanks, line ends, byte order marks, and quotes around a variable or a secret.
         - **Links** (`login.passwordURL`, `site.…`) are https addresses or paths of publicURL's host.
-        - **Secrets and certificates** have two keys, of which you use one: a file (`apple.privateKeyFile`, \
+        - **Secrets and certificates** have two keys; use one: a file (`apple.privateKeyFile`, \
         [mode 600](../trust/security.md#users-and-files)) or its text (`apple.privateKey`), where `\\n` may replace \
         line breaks. Secret texts are refused as flags.
-        - **Relative paths** begin at the file's folder, as does the default of `storage.directory`; in the \
+        - **Relative paths** start at the file's folder, as does the default of `storage.directory`; in the \
         environment and in flags, at the working directory.
         - **Editors** use the [schema](../config.schema.json) if the file has `"$schema": "config.schema.json"`. \
         `bramley init` writes both; `bramley check --schema` prints it.
         - **A simulated Apple** under `apple` needs a `publicURL` on localhost, 127.0.0.1, `.localhost` or `.test`, or \
-        `--allow-simulated-apple`, which puts a banner on every page.
+        `serve --allow-simulated-apple`, which puts a banner on every page.
 
-        Other possible values follow the default in brackets. Keys without a default are optional. [What SIGHUP \
+        Other possible values are in brackets. Keys without a default are optional. [What SIGHUP \
         reads again](../operate/operating.md#what-sighup-reads-again) says when changes take effect.
 
         """

@@ -89,7 +89,7 @@ extension ConfigurationTable {
         Key(
             "server.limits.credentialChecks", .integer(1...1000, "checks a second"),
             into: \.server.limits.credentialChecks,
-            "[Daily checks](../operate/jobs.md#daily-checks) at Apple of whether people still consent.")
+            "Rate of the [daily checks](../operate/jobs.md#daily-checks) of consent at Apple.")
         Key(
             "server.limits.signInsPerMinute", .integer(1...100_000), into: \.web.limits.signInsPerMinute,
             "[Sign-ins](api.md#rate-limits) from one address per minute. Raise it if many people share an address.")
@@ -110,11 +110,11 @@ extension ConfigurationTable {
     }
 
     @KeyList static var logKeys: [Key] {
-        Key("log.level", .choice, into: \.logLevel, "The least severe lines to write, on standard error.")
+        Key("log.level", .choice, into: \.logLevel, "The least severe lines to write to standard error.")
         Key("log.format", .choice, into: \.logFormat, "One JSON object per line, or text for people.")
         Key(
             "log.requests", .choice, into: \.web.accessLog.requests,
-            "Which [requests](../operate/operating.md#requests) are logged; `failures` are those from 400 on.")
+            "Which [requests](../operate/operating.md#requests) are logged; `failures`: status 400 or more.")
         Key(
             "log.clients", .choice, into: \.web.accessLog.clients,
             "The client in a request's line: its network (/24 in IPv4, /48 in IPv6), its address, or nothing.")

@@ -29,7 +29,18 @@ extension ConfigurationTable {
 
     @KeyList static var siteKeys: [Key] {
         Key("site.name", .text, .derived("publicURL's host"), into: \.web.site.name, "The site's name on the pages.")
-        Key("site.logo", .link, into: \.web.site.logo, "A picture for the login page.")
+        Key(
+            "site.logoFile", .logo, into: \.web.site.logoFile, twin: "site.logo",
+            "A logo instead of the name on the pages: an SVG or PNG file of at most 262,144 bytes.")
+        Key(
+            "site.logo", .link, into: \.web.site.logo, twin: "site.logoFile",
+            "The same from elsewhere: its address.")
+        Key(
+            "site.accentColor", .accentColor, into: \.web.site.accentColor, example: "\"#2f6b3c\"",
+            """
+            The colour of links and buttons, such as `#2f6b3c`. It needs a contrast of 4.5:1 to the pages' light \
+            background; dark pages use a lighter one.
+            """)
         Key("site.privacyURL", .link, into: \.web.site.privacyURL, "The privacy policy.")
         Key("site.termsURL", .link, into: \.web.site.termsURL, "The terms of use.")
         Key(
@@ -50,13 +61,13 @@ extension ConfigurationTable {
     @KeyList static var sessionKeys: [Key] {
         Key(
             "sessions.lifetime", .integer(60...34_560_000, "seconds"), into: \.web.sessionLimits.lifetime,
-            "When a session ends, even in use. 30 days by default.")
+            "How long a session lasts, even in use; 30 days by default.")
         Key(
             "sessions.idleTimeout", .integer(60...34_560_000, "seconds"), into: \.web.sessionLimits.idleTimeout,
-            "When an unused session ends. 14 days by default; at most sessions.lifetime.")
+            "How long an unused session lasts; 14 days by default, at most sessions.lifetime.")
         Key(
             "sessions.perUser", .integer(1...1_000), into: \.web.sessionLimits.perUser,
-            "Sessions of one person, in browsers and apps. A further one ends the oldest.")
+            "Sessions per person, in browsers and apps. One more ends the oldest.")
         Key(
             "sessions.cookieDomain", .text, into: \.web.cookieDomain,
             """
@@ -89,7 +100,7 @@ extension ConfigurationTable {
             """, inline: "The 64 digits.")
         Key.twins(
             "secrets.previousSealingKeyFiles", type: .list, presence: .default([]),
-            "Former keys. They still open what they sealed.", inline: "Their digits.")
+            "Former keys, which still open what they sealed.", inline: "Their digits.")
     }
 
     @KeyList static var apiKeys: [Key] {
@@ -101,19 +112,20 @@ extension ConfigurationTable {
     @KeyList static var operatorKeys: [Key] {
         Key(
             "operator.groups", .list, into: \.web.operatorGroups,
-            "Groups whose members may open the [operator's page](../operate/operator.md), such as `[\"admins\"]`.")
+            "Groups (no `org:ID`) whose members may open the [operator's page](../operate/operator.md), such as `[\"admins\"]`."
+        )
     }
 
     @KeyList static var retentionKeys: [Key] {
         Key(
             "retention.events", .integer(3_600...315_360_000, "seconds"), into: \.retention.events,
-            "Journal entries, 90 days by default; longer while they wait for a webhook endpoint.")
+            "Journal entries; 90 days by default, longer while they wait for a webhook endpoint.")
         Key(
             "retention.notifications", .integer(3_600...315_360_000, "seconds"), into: \.retention.notifications,
-            "Payloads of Apple's notifications, needed to replay them, 30 days by default.")
+            "Payloads of Apple's notifications, needed to replay them; 30 days by default.")
         Key(
             "retention.audit", .integer(86_400...315_360_000, "seconds"), into: \.retention.audit,
-            "Lines of the [audit log](../operate/audit-log.md), 400 days by default.")
+            "Lines of the [audit log](../operate/audit-log.md); 400 days by default.")
     }
 }
 

@@ -73,6 +73,15 @@ package enum FileValue: Hashable, Sendable {
     var boolean: Bool? { if case .boolean(let flag) = self { flag } else { nil } }
     var list: [String]? { if case .list(let texts) = self { texts } else { nil } }
 
+    var plain: String {
+        switch self {
+        case .text(let text): text
+        case .integer(let number): "\(number)"
+        case .boolean(let flag): "\(flag)"
+        case .list(let texts): texts.joined(separator: ", ")
+        }
+    }
+
     var json: JSONValue {
         switch self {
         case .text(let text): .string(text)

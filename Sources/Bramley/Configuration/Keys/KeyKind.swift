@@ -103,6 +103,21 @@ extension KeyKind where Value == String {
     ) -> Self { text(pattern: pattern, { (_, text) throws(InputFlaw) in try read(text) }, write: { $0 }) }
 }
 
+extension KeyKind where Value == SiteLogo {
+    /// A file, read at start.
+    static var logo: Self {
+        Self(type: .text, parse: { $2.text.flatMap($0.readLogo) }, write: { .text($0.name) })
+    }
+}
+
+extension KeyKind where Value == AccentColor {
+    static var accentColor: Self {
+        text(
+            pattern: "^#[0-9A-Fa-f]{6}$", { (_, text) throws(InputFlaw) in try AccentColor.read(text) },
+            write: \.text)
+    }
+}
+
 extension KeyKind where Value == [String] {
     static var list: Self { list { $0 } }
     static var origins: Self { list(WebAddress.exactOrigin) }
@@ -126,7 +141,8 @@ extension KeyKind where Value == PublicURL {
         text(
             pattern: "^https?://[a-z0-9.-]+(:[0-9]+)?(/[A-Za-z0-9._~-]+)*$",
             { (builder, text) throws(InputFlaw) in
-                try PublicURL.read(text, isSimulated: builder.input.allowsSimulatedApple)
+                try PublicURL.read(
+                    text, isSimulated: builder.input.simulatedApple != .refused && builder.isGiven("apple.endpoint"))
             }, write: { $0.absolute })
     }
 }

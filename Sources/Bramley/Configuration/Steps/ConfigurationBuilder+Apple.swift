@@ -34,9 +34,10 @@ extension ConfigurationBuilder {
         let isForTests = areGood("publicURL") ? configuration.web.publicURL.isForTests : nil
         configuration.apple.isSimulated = !foreign.isEmpty
         configuration.web.apple.isSimulatedByOverride = !foreign.isEmpty && isForTests != true
-        guard isForTests == false, !input.allowsSimulatedApple else { return }
+        guard isForTests == false, input.simulatedApple != .accepted else { return }
+        let say = input.simulatedApple == .refused ? report : warn
         for (key, address) in foreign {
-            report(
+            say(
                 key, "names \(address.host.quoted), which is not Apple's: whoever runs it could sign in as anybody.",
                 "Remove the key to use Apple's. For tests, put publicURL on localhost or .test, or start with "
                     + "--allow-simulated-apple.")

@@ -53,6 +53,14 @@ extension ConfigurationBuilder {
             "Write a name of the backends that read assertions, such as \"https://api.example.com\".")
     }
 
+    /// Only an operator makes operators: Apple alone says who is in an organization.
+    func checkOperators(_ groups: [String]) {
+        guard let group = groups.first(where: UserLimits.isOrganization) else { return }
+        report(
+            "operator.groups", "names \(group.quoted), an organization at Apple, whose members cannot be operators.",
+            "Name a group that you assign, such as \"admins\".")
+    }
+
     /// Empty when no address is configured, and after a problem.
     func webhooks() -> [Configuration.Webhook] {
         let urls = webhookAddresses()

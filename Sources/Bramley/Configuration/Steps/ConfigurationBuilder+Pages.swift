@@ -36,6 +36,21 @@ extension ConfigurationBuilder {
         return (PageOverrides.good(found.files, problems), problems.isEmpty)
     }
 
+    /// `site.logoFile`: what anybody else may change is not published.
+    func readLogo(_ path: String) -> SiteLogo? {
+        let key = "site.logoFile"
+        guard !refuseTwins(key, "site.logo"),
+            let bytes = readFile(key, path, maximumBytes: SiteLogo.maximumBytes, holdsSecret: { _ in false })
+        else { return nil }
+        let logo = SiteLogo(bytes)
+        if logo == nil {
+            fail(
+                key, "\(path.quoted) is neither an SVG nor a PNG picture.",
+                "Export the logo as PNG, or as SVG whose first element is <svg xmlns=\"http://www.w3.org/2000/svg\">.")
+        }
+        return logo
+    }
+
     private func areLanguages(_ wanted: [String], own: [String]) -> Bool {
         guard !wanted.isEmpty else {
             fail("pages.locales", "is empty.", "Name at least one language, such as [\"en\"].")

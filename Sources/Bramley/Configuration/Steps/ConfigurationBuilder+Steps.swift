@@ -22,6 +22,7 @@ extension ConfigurationBuilder {
         readSealingKeys(&configuration)
         readAudiences(&configuration)
         checkAudiences(configuration)
+        checkOperators(configuration.web.operatorGroups)
         configuration.webhooks = webhooks()
         readOutboundProxy(&configuration)
         completeWeb(&configuration)

@@ -35,7 +35,7 @@ extension ConfigurationBuilder {
             return
         }
         let postgres = PostgresOptions(url: Secret(url), trust: storage.postgresTrust)
-        if postgres.mayShowPassword {
+        if postgres.mayExposePassword {
             warn(
                 given.key,
                 given.subject + "does not require TLS: whoever answers in PostgreSQL's place gets the password in the "

@@ -1,3 +1,6 @@
+import Accounts
+import Web
+
 /// Turns the sources' values into a `Configuration`: first each key by its entry in the table, then, in steps, whatever
 /// depends on several keys or on files. Problems are collected, so that one load finds all.
 final class ConfigurationBuilder {
@@ -32,6 +35,22 @@ final class ConfigurationBuilder {
     func source(of name: String) -> String? { given.values[name]?.source }
 
     var used: [String: FileValue] { readings.compactMapValues { $0 }.filter { isGiven($0.key) } }
+
+    /// A key with its value, and where that comes from. No secret, nor the query of an endpoint, which may hold one.
+    func setting(_ key: ConfigurationKey) -> OperatorSetting? {
+        let given = used[key.name]
+        guard given != nil || !key.isSecret else { return nil }
+        guard let value = given ?? key.presence.value else {
+            guard case .derived(let words) = key.presence else { return nil }
+            return OperatorSetting(key: key.name, value: words, source: nil)
+        }
+        var text = value.plain
+        if key.name.hasPrefix("webhooks.") {
+            text = text.split(separator: " ").map { WebhookEndpoint.name(of: String($0)) }.joined(separator: " ")
+        }
+        return OperatorSetting(
+            key: key.name, value: key.isSecret ? nil : text, source: given == nil ? nil : source(of: key.name))
+    }
 
     /// The path as earlier versions read it, from the working directory; nil where that is the same, or nothing.
     func fromWorkingDirectory(_ name: String) -> String? {

@@ -121,6 +121,22 @@ extension IPNetwork {
     }
 }
 
+extension AccentColor {
+    static func read(_ text: String) throws(InputFlaw) -> AccentColor {
+        guard let color = AccentColor(text) else {
+            throw InputFlaw("is \(text.quoted).", "Write # and six hexadecimal digits, such as \"#2f6b3c\".")
+        }
+        guard color.isReadable else {
+            let tenths = Int(color.contrast * 10)
+            throw InputFlaw(
+                "is \(text.quoted), which is too pale: its contrast to the pages' light background is "
+                    + "\(tenths / 10).\(tenths % 10):1, and text needs 4.5:1.",
+                "Write a darker colour, such as \(color.darkened.text.quoted).")
+        }
+        return color
+    }
+}
+
 /// Our identifiers at Apple, and what is asked there.
 enum AppleIdentifier {
     /// A Services ID or bundle ID, as Apple's portal admits it.

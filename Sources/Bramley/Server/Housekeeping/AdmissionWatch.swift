@@ -39,7 +39,7 @@ struct AdmissionWatch {
         guard limit < wanted + Self.ample, room < wanted else {
             admission.setRoom(.max)
             if reportedLimit != nil {
-                logger.notice("full connection limit restored", metadata: ["descriptors": "\(limit)"])
+                logger.notice("full connection limit restored", metadata: ["descriptors": .stringConvertible(limit)])
             }
             reportedLimit = nil
             return
@@ -49,7 +49,7 @@ struct AdmissionWatch {
             logger.warning(
                 "file descriptor limit too low for server.limits.connections",
                 metadata: [
-                    "descriptors": "\(limit)", "connections": "\(room)",
+                    "descriptors": .stringConvertible(limit), "connections": .stringConvertible(room),
                     "do": "raise LimitNOFILE of the service (ulimit -n) to \(wanted + Self.ample)",
                 ])
         }
@@ -65,10 +65,10 @@ struct AdmissionWatch {
         logger.warning(
             "connections closed: limit reached",
             metadata: [
-                "limits.connections": "\(tally.refused - reported.refused)",
-                "limits.connectionsPerAddress": "\(tally.refusedByAddress - reported.refusedByAddress)",
-                "descriptors": "\(tally.withoutDescriptor - reported.withoutDescriptor)",
-                "idle": "\(tally.shed - reported.shed)",
+                "limits.connections": .stringConvertible(tally.refused - reported.refused),
+                "limits.connectionsPerAddress": .stringConvertible(tally.refusedByAddress - reported.refusedByAddress),
+                "descriptors": .stringConvertible(tally.withoutDescriptor - reported.withoutDescriptor),
+                "idle": .stringConvertible(tally.shed - reported.shed),
             ])
         reported = tally
     }

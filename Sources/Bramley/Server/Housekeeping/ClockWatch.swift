@@ -48,7 +48,7 @@ final class ClockWatch: Sendable {
             logger.warning(
                 "clock jump detected",
                 metadata: [
-                    "seconds": "\(jump / 1000)",
+                    "seconds": .stringConvertible(jump / 1000),
                     "do": "if the clock is wrong now, let NTP set it: until then sign-ins fail with reason clock",
                 ])
         }

@@ -5,6 +5,7 @@ internal import HTTP
 internal import Logging
 internal import Sockets
 internal import Storage
+internal import Web
 
 // The work besides requests, all on one loop until it drains; each is a task that may wait for the database or Apple.
 extension ServerParts {
@@ -25,6 +26,10 @@ extension ServerParts {
         loop.spawn { [self] in await watchConnections(on: loop, watch) }
         loop.spawn { [self] in await loop.every(1_000, startsNow: false) { await checkFiles() } }
         loop.spawn { [self] in await auditFiles(on: loop) }
+        loop.spawn { [base] in
+            var keys = SealingKeyReload(base)
+            await loop.every(1_000, startsNow: false) { await keys.check() }
+        }
         loop.spawn { [self] in
             var report = StoreReport(isShared: database.store.isShared, logger: logger)
             await loop.every(1_000) { await report.check(database.store, at: clock.now(), now: loop.now) }
@@ -46,8 +51,29 @@ extension ServerParts {
                 await operatorReport.write()
             }
         }
+        if let console {
+            // So that the operator's page has what doctor finds.
+            loop.spawn { [self] in
+                await loop.every(600_000) {
+                    if console.isExaminationDue(at: clock.now()) { await examine(console, on: loop) }
+                }
+            }
+        }
         // So that the first sign-in does not wait for Apple's keys; Apple is asked until it answers.
         loop.spawn { [provider] in await provider.keys.prepare() }
+    }
+
+    /// Ends early when the loop drains: it may wait for servers that do not answer.
+    private func examine(_ console: OperatorConsole, on loop: EventLoop) async {
+        let now = runtime.clock.now()
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask(executorPreference: loop) { await console.examination(at: now) }
+            group.addTask(executorPreference: loop) {
+                while !Task.isCancelled, await loop.sleep(until: loop.now.adding(milliseconds: 250)) {}
+            }
+            await group.next()
+            group.cancelAll()
+        }
     }
 
     private func watchConnections(on loop: EventLoop, _ watch: ClockWatch) async {
@@ -111,7 +137,7 @@ extension ServerParts {
                 rows += count
                 guard ContinuousClock.now - reportedAt >= .seconds(10) else { return }
                 reportedAt = .now
-                runtime.logger.info("expired rows being deleted", metadata: ["rows": "\(rows)"])
+                runtime.logger.info("expired rows being deleted", metadata: ["rows": .stringConvertible(rows)])
             }
         } catch {
             // The next process continues.

@@ -38,7 +38,7 @@ struct MemoryReturn {
     mutating func check(at memory: MemoryBudget, connections: Int, loops: [EventLoop]) {
         let peak = memory.consumePeak()
         let own = connections * Self.connection
-        guard check(load: memory.taken + own, peak: peak + own) else { return }
+        guard check(load: memory.used + own, peak: peak + own) else { return }
         // What the other loops free comes too late for this time, but in time for the second.
         for loop in loops { loop.execute { loop.buffers.removeAll() } }
         ProcessUsage.releaseMemory()

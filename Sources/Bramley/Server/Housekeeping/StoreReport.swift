@@ -32,7 +32,10 @@ struct StoreReport {
             guard let known else { return }
             logger.notice(
                 "database writes resumed",
-                metadata: ["seconds": "\((instant - known.since).components.seconds)", "failed": "\(known.failures)"])
+                metadata: [
+                    "seconds": .stringConvertible((instant - known.since).components.seconds),
+                    "failed": .stringConvertible(known.failures),
+                ])
             nextLine = Deadline(nanoseconds: .min)
             return
         }
@@ -44,7 +47,7 @@ struct StoreReport {
                 : "database write failed: nobody can sign in; sessions continue",
             metadata: [
                 "cause": "\(trouble.error.text)", "do": "\(Self.advice(for: trouble.error, isShared: isShared))",
-                "failed": "\(trouble.failures)",
+                "failed": .stringConvertible(trouble.failures),
             ])
         nextLine = now.adding(milliseconds: Self.pause)
     }

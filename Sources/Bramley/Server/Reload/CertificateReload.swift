@@ -192,7 +192,7 @@ final class CertificateReload: Sendable {
             metadata: [
                 "names": .string(leaf?.names.joined(separator: ", ") ?? ""),
                 "until": .string(leaf.map { Timestamp(seconds: $0.notAfter).rfc3339 } ?? ""),
-                "changed": "\(isChanged)",
+                "changed": .stringConvertible(isChanged),
             ])
     }
 

@@ -85,7 +85,8 @@ final class OperatorReload: Sendable {
         logger.info(
             "Apple client keys reloaded",
             metadata: [
-                "key": .string(keys.current.id), "next": .string(keys.next?.id ?? "none"), "changed": "\(isChanged)",
+                "key": .string(keys.current.id), "next": .string(keys.next?.id ?? "none"),
+                "changed": .stringConvertible(isChanged),
             ])
     }
 
@@ -119,7 +120,7 @@ final class OperatorReload: Sendable {
         logger.info(
             "access rules reloaded",
             metadata: [
-                "rules": .string(new.map { "\($0.rules.count)" } ?? "none"), "changed": "\(isChanged)",
+                "rules": .stringConvertible(new?.rules.count ?? 0), "changed": .stringConvertible(isChanged),
             ])
     }
 

@@ -55,7 +55,7 @@ final class WebhookSecretFile: Sendable {
                 defer { state = State(secrets: secrets, digest: digest) }
                 return state.digest != digest
             }
-            logger.info("\(key) reloaded", metadata: ["secrets": "\(secrets.all.count)"])
+            logger.info("\(key) reloaded", metadata: ["secrets": .stringConvertible(secrets.all.count)])
             return isChanged
         } catch {
             let isFirst = state.withLock { state in

@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    @Test func everyTargetHasItsFolderAndNoFolderIsLeftOver() throws {
+    @Test func foldersMatchTheTargets() throws {
         let names = Set(FuzzTarget.all.map(\.name))
         #expect(names.count == FuzzTarget.all.count)
         #expect(Set(try Self.names("Seeds")) == names)
@@ -33,7 +33,7 @@ import Testing
         #expect(Set(try Self.names("Dictionaries").map { String($0.prefix { $0 != "." }) }).isSubset(of: names))
     }
 
-    @Test func piecesAreTheWhole() {
+    @Test func partsAreReadLikeTheWhole() {
         let input = Array("GET / HTTP/1.1\r\nHost: a\r\n\r\n".utf8)
         for ends in [Cuts.chosen(input), Cuts.chosen([])] {
             #expect(ends == ends.sorted())

@@ -42,9 +42,13 @@ extension FuzzTarget {
         guard let issuedAt = try? ClaimRules.validateTimes(claims, at: now) else { return }
         let latest = now.adding(seconds: ClaimRules.maximumSkew)
         try hold(issuedAt.milliseconds >= 0 && issuedAt <= latest, "issued at \(issuedAt.milliseconds)")
-        guard let event = try? AppleEvent(claims: claims, issuedAt: issuedAt) else { return }
+        var claims = claims
+        claims["jti"] = "1"
+        guard let event = try? AppleNotification(claims: claims, issuedAt: issuedAt, clientID: ClientID(clients[0]))
+        else { return }
         let latestEvent = issuedAt.adding(seconds: ClaimRules.maximumSkew)
-        try hold(event.time.milliseconds >= 0 && event.time <= latestEvent, "an event at \(event.time.milliseconds)")
+        let time = event.eventTime
+        try hold(time.milliseconds >= 0 && time <= latestEvent, "an event at \(time.milliseconds)")
         try hold(!event.type.isEmpty, "an event of no type")
         if let subject = event.subject { try hold(ClaimRules.isIdentifier(subject.rawValue), "sub \(subject)") }
     }

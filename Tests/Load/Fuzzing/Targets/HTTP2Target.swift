@@ -85,7 +85,7 @@ private struct HTTP2Transcript: Equatable {
     private mutating func takeHead(_ session: HTTP2Session, _ stream: Int32, _ wire: WireLimits) {
         do throws(RequestAssembler.Failure) {
             let head = try session.assembler.consumeHead()
-            session.assembler.bringBack(head)
+            session.assembler.returnStorage(head)
             var parser = RequestParser(limits: wire)
             do throws(WireError) {
                 let length = try parser.parse(head.span)

@@ -59,7 +59,7 @@ struct RunningSimulator: Sendable {
         return try response.json
     }
 
-    /// A person for one test alone.
+    /// A person for only one test.
     func add(_ person: TestPerson) async throws {
         try await control(
             .post, "people",

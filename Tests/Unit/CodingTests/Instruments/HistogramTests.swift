@@ -16,7 +16,7 @@ struct HistogramTests {
         #expect(histogram.reading.sum == max(0, value))
     }
 
-    @Test func boundsBeyondTheMostAreLeftOut() {
+    @Test func boundsBeyondTheMaximumAreIgnored() {
         let histogram = Histogram(.count, bounds: Array(1...40))
         #expect(histogram.bounds.count == Histogram.maximumBounds)
         histogram.record(40)

@@ -2,7 +2,7 @@ import Coding
 import Testing
 
 @Suite struct LogThrottleTests {
-    @Test func soManyAtOnceForEachKeyAndThenTheNumberOfTheOthers() {
+    @Test func eachKeyHasABurstThenACount() {
         let lines = LogThrottle(burst: 200, interval: 100)
         for _ in 0..<200 { #expect(lines.count("storage", at: 0) == 1) }
         for _ in 0..<25 { #expect(lines.count("storage", at: 99) == nil) }
@@ -13,7 +13,7 @@ import Testing
         #expect(lines.count("storage", at: 1_000) == nil)
     }
 
-    @Test func aTroubleThatLastsHasSoManyASecond() {
+    @Test func lastingTroubleIsLoggedAtTheRate() {
         let lines = LogThrottle(burst: 200, interval: 100)
         let counts = (0..<60_000).compactMap { lines.count("storage", at: $0) }
         #expect(abs(counts.count - 200 - 600) <= 1)
@@ -23,7 +23,7 @@ import Testing
         #expect((0..<1_000).count { _ in lines.count("storage", at: 3_600_000) != nil } == 200)
     }
 
-    @Test func theFirstAtOnceAndThenOneAnIntervalWithTheirNumber() {
+    @Test func firstIsLoggedAtOnceThenOnePerIntervalWithACount() {
         let lines = LogThrottle(interval: 60_000)
         #expect(lines.count(at: 500) == 1)
         #expect(lines.count(at: 600) == nil)
@@ -33,7 +33,7 @@ import Testing
         #expect(lines.count(at: 500_000) == 2)
     }
 
-    @Test func aClockThatWasSetBackDoesNotKeepALineAway() {
+    @Test func clockSetBackDoesNotSuppressLines() {
         let lines = LogThrottle(interval: 60_000)
         #expect(lines.count(at: 1_000_000) == 1)
         #expect(lines.count(at: 1_001_000) == nil)

@@ -9,7 +9,7 @@ import Testing
     /// Longer rows are about limits, and take too long to split everywhere.
     private static let longestSplit = 400
 
-    @Test func theTableIsLarge_AndEveryNameIsThereOnce() {
+    @Test func tableIsLargeAndNamesAreUnique() {
         #expect(Subject.all.map(\.cases.count).reduce(0, +) >= 500)
         for subject in Subject.all {
             var seen: Set<String> = []
@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    /// The same answer to the byte when each byte comes alone.
+    /// The same answer, byte for byte, when each byte arrives separately.
     @Test(arguments: Subject.all) func byteByByte(_ subject: Subject) async throws {
         try await withEcho { peer in
             for row in subject.cases where row.bytes.count <= Self.longestSplit {

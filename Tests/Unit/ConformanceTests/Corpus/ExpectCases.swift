@@ -35,7 +35,7 @@ enum ExpectCases {
         .heard(
             "unknown on 1.0", "9110 §10.1.1", Text.get("Expect: pigeons", version: "1.0"),
             Understood("GET", version: "HTTP/1.0"), then: .closed),
-        // The content is no request, whoever waits for what.
+        // The content is not a request, whoever waits for what.
         WireCase(
             "a request for content", "9112 §11.2",
             Text.post("Expect: 100-continue\r\nContent-Length: 35", Text.smuggled), [.understood(.post(Text.smuggled))],

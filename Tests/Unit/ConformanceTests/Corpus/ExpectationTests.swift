@@ -45,7 +45,7 @@ import Testing
         #expect(try AnswerReader.understood(rest.first?.content ?? []).body == "abc")
     }
 
-    /// The final status comes in place of the interim one, not behind it.
+    /// The final status comes instead of the interim one, not behind it.
     @Test(arguments: [
         ("Expect: 100-continue\r\nContent-Length: 11", 413), ("Expect: pigeons\r\nContent-Length: 3", 417),
         ("Expect: 100-continue\r\nContent-Length: 3\r\nContent-Length: 3", 400),
@@ -67,7 +67,7 @@ import Testing
     }
 
     /// That the pieces of the other tests are read one by one shows in this one: the head has come alone.
-    @Test func piecesArriveAlone() async throws {
+    @Test func piecesArriveSeparately() async throws {
         let answers = try await withEcho { peer in
             let head = Self.post("Expect: 100-continue\r\nContent-Length: 3")
             return try AnswerReader.read(try await peer.exchange([Array(head.utf8), Array("abc".utf8)]))
@@ -91,7 +91,7 @@ import Testing
         #expect((400...499).contains(answers.first?.status ?? 0))
     }
 
-    /// A line that is no request line yet says nothing.
+    /// A line that is not a request line yet says nothing.
     @Test func refusalOfTheLineItselfHasContent() async throws {
         let bytes = try await withEcho { try await $0.exchange([Array("HEAD / HTTP/x\r\n\r\n".utf8)]) }
         #expect(try AnswerReader.read(bytes).first?.content.isEmpty == false)

@@ -1,4 +1,4 @@
-/// The trailer section: RFC 9112 §7.1.2; what may stand in it, RFC 9110 §6.5.
+/// The trailer section: RFC 9112 §7.1.2; its allowed fields, RFC 9110 §6.5.
 enum TrailerCases {
     static let all = shown + dropped + syntax
 

@@ -48,7 +48,7 @@ struct WireCase: Sendable, CustomTestStringConvertible {
         WireCase(name, section, text, requests.map { .understood($0) }, ending)
     }
 
-    /// Understood as `first`, and what stands behind it is refused.
+    /// Understood as `first`, and what follows is refused.
     static func refusedBehind(
         _ first: Understood, _ name: String, _ section: String, _ text: String, _ status: Int = 400
     ) -> WireCase {

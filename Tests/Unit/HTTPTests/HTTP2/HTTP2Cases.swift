@@ -2,11 +2,11 @@
 enum HTTP2Outcome: Sendable {
     /// GOAWAY with one of the codes, and the end of the connection.
     case connectionError([UInt32])
-    /// RST_STREAM with the code; the connection goes on.
+    /// RST_STREAM with the code; the connection continues.
     case streamError(UInt32, UInt32)
-    /// A response with the status; the connection goes on.
+    /// A response with the status; the connection continues.
     case response(UInt32, Int)
-    /// Nothing at all; the connection goes on.
+    /// Nothing at all; the connection continues.
     case ignored
 }
 
@@ -75,7 +75,7 @@ extension HTTP2Case {
         HTTP2Case(
             "4.3", "a table beyond the limit", H2.headers(1, block: [0x3f, 0xe2, 0x1f] + H2.block(H2.request())),
             compression),
-        HTTP2Case("4.3", "a table update behind a field", get([0x20]), compression),
+        HTTP2Case("4.3", "a table update after a field", get([0x20]), compression),
         HTTP2Case("4.3", "a smaller table", H2.headers(1, block: [0x20] + H2.block(H2.request())), .response(1, 200)),
         HTTP2Case("4.3", "Huffman padding of eight bits", get([0x10, 0x01, 0x61, 0x82, 0x1f, 0xff]), compression),
         HTTP2Case("4.3", "Huffman padding of zeros", get([0x10, 0x01, 0x61, 0x81, 0x18]), compression),

@@ -37,7 +37,7 @@ struct HTTP2ConnectionTests {
         }
     }
 
-    @Test func streamedResponseEndsAndOneThatIsCutIsReset() async throws {
+    @Test func streamedResponseEndsAndATruncatedOneIsReset() async throws {
         try await withHTTP2Client { client, _ in
             try await client.send(H2.get(1, "/stream") + H2.get(3, "/cut"))
             _ = await client.next(.resetStream, stream: 3)
@@ -76,7 +76,7 @@ struct HTTP2ConnectionTests {
         }
     }
 
-    @Test func slowHandlerHoldsUpNobody() async throws {
+    @Test func slowHandlerDoesNotDelayOthers() async throws {
         let gate = HandlerGate()
         try await withHTTP2Client(handler: gate) { client, _ in
             try await client.send(H2.get(1, "/slow") + H2.get(3, "/quick"))
@@ -95,7 +95,7 @@ struct HTTP2ConnectionTests {
             _ = await client.next(.resetStream, stream: 1)
             #expect(client.status(of: 1) == 413)
             #expect(client.resets(of: 1) == [0])
-            // What was on its way is no error.
+            // What was on its way is not an error.
             try await client.send(H2.data(1, "b", ends: true))
             #expect(await client.settle())
         }
@@ -225,7 +225,7 @@ struct HTTP2ConnectionTests {
         }
     }
 
-    /// A handler goes on when its client is gone, and the server with it.
+    /// A handler continues when its client is gone, and the server with it.
     @Test func handlerOutlivesItsConnection() async throws {
         let gate = HandlerGate()
         try await withHTTP2Server(handler: gate) { peer in

@@ -104,7 +104,7 @@ struct HTTP2DeadlineTests {
 
     /// Regression: what is refused before it is a request had no deadline of its own, and past the idle limit its
     /// connection turned its loop round and round.
-    @Test func refusalNobodyTakesEndsTheStream_AndThenTheConnection() async throws {
+    @Test func unreadRefusalEndsTheStreamThenTheConnection() async throws {
         try await withHTTP2Client(
             configuration: HTTPServerConfiguration {
                 $0.timeouts.write = 100
@@ -122,7 +122,7 @@ struct HTTP2DeadlineTests {
     }
 
     /// Regression: an answer to content that never came had no deadline, and held its connection for ever.
-    @Test func timeoutAnswerNobodyTakesEndsTheStream() async throws {
+    @Test func unreadTimeoutAnswerEndsTheStream() async throws {
         try await withHTTP2Client(
             configuration: HTTPServerConfiguration {
                 $0.timeouts.body = 100

@@ -84,8 +84,8 @@ struct HTTP2FloodTests {
         }
     }
 
-    /// What a browser that closes pages or a proxy with impatient clients does is no attack.
-    @Test func resetsAmongRequestsAreNone() async throws {
+    /// What a browser that closes pages or a proxy with impatient clients does is not an attack.
+    @Test func resetsAmongRequestsAreNotAFlood() async throws {
         try await withHTTP2Client { client, _ in
             var stream: UInt32 = 1
             for _ in 0..<1500 {
@@ -132,7 +132,7 @@ struct HTTP2FloodTests {
 
     /// Who does not read its answers is not given room for more of them.
     @Test(arguments: ["PING", "requests"])
-    func answersNobodyReadsAreBounded(kind: String) async throws {
+    func unreadAnswersAreBounded(kind: String) async throws {
         try await withHTTP2Client(settings: [(1, 0), (4, 0)]) { client, _ in
             try await client.send(H2.settingsAck)
             var sent: UInt32 = 0

@@ -43,7 +43,7 @@ struct HTTP2Echo: RequestHandler {
     }
 }
 
-/// A client that says exactly what it is told to.
+/// A client that sends exactly the given bytes.
 final class RawHTTP2 {
     let stream: SocketStream
     private var input: [UInt8] = []

@@ -71,7 +71,7 @@ struct HTTP2OutputTests {
 
     /// A reset that was sent closes its stream, and what it held of the connection's window comes back: nine of them are
     /// more than half of it, and the client may be waiting for just that.
-    @Test func windowOfRequestsThatWereResetComesBackAtOnce() async throws {
+    @Test func windowOfResetRequestsIsReturnedAtOnce() async throws {
         try await withHTTP2Server(configuration: Self.patient) { peer in
             let client = RawHTTP2(try await peer.connect(timeout: 15_000))
             defer { client.close() }
