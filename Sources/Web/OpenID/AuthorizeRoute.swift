@@ -54,7 +54,7 @@ extension WebRoutes {
         let query = FormEncoder.encode(asked.map { ($0.name, $0.value) })
         return try await answer(
             AuthorizeRequest(asked), request, query: String(decoding: query, as: UTF8.self),
-            ticket: field(Self.ticketName))
+            ticket: field("decision") == "allow" ? field(Self.ticketName) : nil)
     }
 
     /// - Parameter query: with which the request is made again.

@@ -73,6 +73,8 @@ def test_a_ticket_is_for_one_request_of_one_session(site, desktop, ada):
         assert "wants to know who you are" in browser.decide(page).must(200).text
     for forged in ("", ticket[:-2], ticket + "AA"):
         assert "wants to know who you are" in ada.decide(page, bramley_ticket=forged).must(200).text
+    for decision in ("", "perhaps"):
+        assert "wants to know who you are" in ada.decide(page, decision).must(200).text
     assert ada.decide(page, bramley_ticket=ticket).must(303).parameters()["code"]
 
 
