@@ -131,14 +131,17 @@ import Web
         fields[.contentType] = "application/json"
         let foreign = #"{"authorizationCode":"others"}"#
         #expect(await site.send(.delete, "/api/v1/account", fields, body: foreign).code == "token_mismatch")
-        for (method, path) in [
-            (HTTPRequest.Method.post, "/api/v1/native/challenge"), (.post, "/api/v1/native/sessions"),
+        for (method, path, fields, body) in [
+            (HTTPRequest.Method.post, "/api/v1/native/challenge", json, ""),
+            (.post, "/api/v1/native/sessions", json, ""), (.delete, "/api/v1/account", fields, foreign),
         ] {
-            let response = await site.send(method, path, json)
-            #expect(response.status == .tooManyRequests)
-            #expect(response.fields[.retryAfter] != nil)
+            // One more becomes free every 15 seconds, which a slow machine may take: the next one is refused.
+            var responses: [ServerResponse] = []
+            while responses.last?.status != .tooManyRequests, responses.count < 4 {
+                responses.append(await site.send(method, path, fields, body: body))
+            }
+            #expect(responses.last?.status == .tooManyRequests && responses.last?.fields[.retryAfter] != nil)
         }
-        #expect(await site.send(.delete, "/api/v1/account", fields, body: foreign).status == .tooManyRequests)
         // Another address, and what costs Apple nothing, go on.
         #expect(await site.send(.post, "/api/v1/native/challenge", client: .v4(0x0A00_0002)).status == .ok)
         #expect(await site.send(.delete, "/api/v1/account", bearer).status == .accepted)
