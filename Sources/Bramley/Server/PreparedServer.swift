@@ -48,14 +48,15 @@ final class PreparedServer: ServiceLifecycle.Service {
             let configuration = parts.configuration
             let loops = parts.group.loops.count
             let left = try Listeners(consuming: &inherited, loops: loops, configuration, logger: parts.runtime.logger)
-            visitors =
-                try bound.visitors ?? left.visitors
-                ?? Listeners.bind(configuration.server.listener, "server.host and server.port", count: loops)
             admin =
                 try bound.admin ?? left.admin
                 ?? Listeners.bind(configuration.admin, "admin.host and admin.port", count: 1)
             redirects = try bound.redirects ?? left.redirects ?? Listeners.bindRedirects(configuration, count: loops)
-            // Last: until here nothing has changed for a server that still runs.
+            // Last: who reaches it finds the other addresses open.
+            visitors =
+                try bound.visitors ?? left.visitors
+                ?? Listeners.bind(configuration.server.listener, "server.host and server.port", count: loops)
+            // Not earlier: until here nothing has changed for a server that still runs.
             try parts.database.setWebhookEndpoints(configuration.webhooks.map(\.url), at: parts.runtime.clock.now())
         } catch {
             parts.database.close()
