@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run example test test-long test-all install uninstall bench format lint build clean kill-test deb test-deb chaos chaos-cluster docs fuzz fuzz-check test-asan test-tsan tls-scan faults hostile soak soak-operations test-operations dist image release test-image test-postgres
+.PHONY: help run example test test-long test-all install uninstall bench format lint build clean kill-test deb test-deb chaos chaos-cluster docs fuzz fuzz-check test-asan test-tsan tls-scan faults hostile soak soak-operations test-operations dist image release test-image test-postgres withdrawals
 
 SOURCES := Package.swift Public Sources Tests
 
@@ -14,7 +14,7 @@ help: ## list these targets
 run: ## build, then start Bramley with a simulated Apple on this machine
 	@scripts/demo.sh
 
-example: ## start one of docs/examples with a simulated Apple: NAME=accounts, cluster, flask, nginx-static, node, openid or spa
+example: ## start one of docs/examples with a simulated Apple: NAME=accounts, agent, cluster, flask, nginx-static, node, openid or spa
 	@scripts/example.sh "$(NAME)"
 
 test: ## build once (debug) and run all tests except the long ones, in a real browser too
@@ -28,7 +28,7 @@ test-all: ## run make test, then each of the long targets below; takes hours
 	@scripts/packages.sh test
 	$(MAKE) test
 	$(MAKE) test-long
-	for target in kill-test test-postgres test-operations faults test-deb test-image fuzz-check test-asan test-tsan tls-scan hostile chaos chaos-cluster soak soak-operations fuzz; do \
+	for target in kill-test test-postgres test-operations faults test-deb test-image fuzz-check test-asan test-tsan tls-scan hostile chaos chaos-cluster withdrawals soak soak-operations fuzz; do \
 	    echo "== make $$target =="; python3 -B Tests/Support/leftovers.py $(MAKE) "$$target" SECONDS=$(SECONDS) || exit 1; done
 
 build: export SOURCE_COMMIT := $(shell scripts/commit.sh)
@@ -75,6 +75,13 @@ chaos-cluster: ## run ROUNDS=100 of failures over three servers, a primary and i
 	swift build --product bramley
 	swift build --product apple-simulator
 	"$$(scripts/venv.sh)" -B Tests/Load/Chaos/cluster.py "$$(swift build --show-bin-path)" $(ROUNDS) $(STORED)
+
+WITHDRAWALS ?= 10000
+withdrawals: ## withdraw consent WITHDRAWALS=10000 times over three servers; a second later, nothing may work
+	@scripts/packages.sh test
+	swift build --product bramley
+	swift build --product apple-simulator
+	"$$(scripts/venv.sh)" -B Tests/Load/Chaos/withdrawals.py "$$(swift build --show-bin-path)" $(WITHDRAWALS)
 
 fuzz: ## fuzz every reader of untrusted bytes with libFuzzer, SECONDS=600 in all; TARGETS="request json" selects (docs/contribute/testing.md)
 	@scripts/packages.sh build

@@ -26,6 +26,7 @@ package enum EmbeddedFiles {
         "templates/apple_head.mustache": PackageResources.apple_head_mustache,
         "templates/connect.mustache": PackageResources.connect_mustache,
         "templates/consent.mustache": PackageResources.consent_mustache,
+        "templates/device.mustache": PackageResources.device_mustache,
         "templates/existing.mustache": PackageResources.existing_mustache,
         "templates/layout.mustache": PackageResources.layout_mustache,
         "templates/login.mustache": PackageResources.login_mustache,

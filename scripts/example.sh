@@ -3,7 +3,7 @@
 # .build/example-NAME.
 #
 # Tests set EXAMPLE_BIN (built programs), EXAMPLE_DATA (another folder), EXAMPLE_PORT (another first port) and
-# EXAMPLE_PYTHON (a Python with Flask).
+# EXAMPLE_PYTHON (a Python with the packages of scripts/test-requirements.txt).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/demo-parts.sh

@@ -3,7 +3,7 @@ package import Coding
 package typealias JSON = JSONValue
 
 extension JSONValue {
-    /// Nil when `bytes` are not JSON. Of any size: only a developer's own programs send some.
+    /// Nil when `bytes` are not JSON. The size is not limited: only the developer's own requests come here.
     package init?(parsing bytes: [UInt8]) {
         let limits = JSONLimits(maximumBytes: .max, maximumDepth: JSONLimits.depthCeiling)
         guard let value = try? JSONReader.parse(bytes, limits: limits) else { return nil }

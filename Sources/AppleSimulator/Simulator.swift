@@ -10,7 +10,7 @@ import Synchronization
 /// one signs, the other must accept.
 package final class Simulator: RequestHandler {
     let configuration: SimulatorConfiguration
-    /// The time outside, in milliseconds since 1970.
+    /// The real time, in milliseconds since 1970.
     let clock: @Sendable () -> Int64
     let randomBytes: @Sendable (Int) -> [UInt8]
     /// Delivers notifications; with nil, none can be delivered.

@@ -17,6 +17,16 @@ package enum PlainLine {
             && ![text.unicodeScalars.first, text.unicodeScalars.last].contains { $0?.properties.isWhitespace ?? true }
     }
 
+    /// Others' text as it may stand on our pages: without what breaks a line, or reorders what is around it, and cut.
+    package static func shown(_ text: String, maximum: Int = 200) -> String {
+        let scalars = text.unicodeScalars.filter { scalar in
+            let properties = scalar.properties
+            return properties.generalCategory != .control && !properties.isBidiControl && !endsLine(scalar)
+        }
+        let whole = String(String.UnicodeScalarView(scalars))
+        return whole.count > maximum ? whole.prefix(maximum) + "…" : whole
+    }
+
     /// Names separated by commas or by the ends of lines, without what is empty or repeated.
     package static func list(_ text: String) -> [String] { split(text) { $0 == "," || endsLine($0) } }
 

@@ -6,9 +6,9 @@ package struct HealthCheck: Hashable, Sendable {
     package var name: String
     /// What is wrong with it, in a few words without secrets; nil when it works.
     package var problem: String?
-    /// What the operator should fix although the server works; in the style of `problem`.
+    /// What the operator should fix although the server works, written like `problem`.
     package var warning: String?
-    /// Only in JSON, for `bramley doctor`: of each client and key, when Apple last accepted and last refused it.
+    /// Only in JSON, for `bramley doctor`: when Apple last accepted and last refused each client and key.
     package var keys: [JSONObject]?
 
     package init(_ name: String, problem: String? = nil, warning: String? = nil, keys: [JSONObject]? = nil) {

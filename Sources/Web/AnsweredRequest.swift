@@ -4,7 +4,7 @@ import HTTP
 import Storage
 
 extension ServerRequest {
-    /// Answers in the name of `actor`. What it reads for that is of no use once the client has left.
+    /// Answers on behalf of `actor`. Its reads may be dropped once the client has disconnected.
     func answered(
         for actor: AuditActor, _ handle: () async throws(Failure) -> ServerResponse
     ) async throws(Failure) -> ServerResponse {

@@ -47,12 +47,12 @@ extension Failure {
         case .insufficientScope: detail.map { "the API key lacks the scope \($0)" }
         case .apiKeyExpired: "the API key has expired; ask the operator for a new one"
         case .operatorGroup:
-            "only an operator gives or takes a group of operator.groups, or lets in somebody who is in one"
+            "only an operator may change who is in a group of operator.groups, or activate a member"
         default: nil
         }
     }
 
-    /// As a program reads it that speaks OpenID Connect.
+    /// As an OpenID Connect client reads it.
     var providerError: ProviderError {
         switch (oauth, code) {
         case (let error?, _): error
@@ -63,7 +63,7 @@ extension Failure {
         }
     }
 
-    /// Fields required by the status, and by a program's window, which must keep its opener until it is back there.
+    /// Fields required by the status, and by an application's window, which must keep its opener until it returns.
     var fields: HTTPFields {
         var fields = HTTPFields()
         if let seconds = retryAfter {

@@ -2,20 +2,20 @@ import Accounts
 import Coding
 import HTTP
 
-/// Content made piece by piece, each after the one before was taken, so that memory does not grow with its length.
+/// Content made piece by piece, each when the previous one has been taken, so that memory does not grow with length.
 protocol PieceSource: Sendable {
     /// The next piece; nil at the end.
     mutating func next() async throws(Failure) -> [UInt8]?
 }
 
 enum Pieces {
-    /// Bytes after which a piece ends. The server gives others their turn after each.
+    /// The size of a piece in bytes. After each, the server serves others.
     static let size = 32_768
 }
 
 extension WebResponses {
-    /// Content from a source of `route`. What is short is sent whole, with its length; what fails before anything is
-    /// sent has the answer of a failure. Later failures are only logged, and the content breaks off.
+    /// Content from `route`. Short content is sent whole, with its length. A failure before that is answered as usual;
+    /// later ones are only logged, and the content is cut off.
     func body(of source: some PieceSource, route: String) async throws(Failure) -> ServerResponse.Body {
         var source = source
         var start: [[UInt8]] = []
@@ -47,7 +47,7 @@ extension WebResponses {
         try await list(items, next: next, route: route) { $1.write($0, fields) }
     }
 
-    /// The same of what is no row of fields.
+    /// The same for items without fields.
     func list<Item: Sendable>(
         _ items: [Item], next: String?, route: String,
         write: @escaping @Sendable (Item, inout JSONWriter) -> Void
@@ -59,7 +59,7 @@ extension WebResponses {
     }
 }
 
-/// A JSON object with one list, of which there may be much.
+/// A JSON object with one list, which may be long.
 struct ListDocument<Item: Sendable>: PieceSource {
     private var writer = JSONWriter(reserving: 1024)
     private var rest: ArraySlice<Item>

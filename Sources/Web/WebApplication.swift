@@ -14,7 +14,7 @@ package final class WebApplication: RequestHandler {
         package var database: Database
         package var notifications: Notifications
         package var signingKeys: SigningKeys?
-        /// Nil: no program can sign people in.
+        /// Nil: there is no OpenID provider.
         package var openID: OpenIDProvider?
         package var runtime: Runtime
         /// Lets `bramley doctor` ask how requests arrive; nil disables it.

@@ -67,7 +67,7 @@ struct WebResponses: Sendable {
     /// 303: the browser continues with a GET, whatever it sent (RFC 9110 §15.4.4).
     func redirect(to location: String) -> ServerResponse { empty(.seeOther, fields: [.location: location]) }
 
-    /// A page that posts a form to a program at once (OAuth 2.0 Form Post Response Mode §2).
+    /// A page that posts a form to an application at once (OAuth 2.0 Form Post Response Mode §2).
     func posting(_ fields: [FormField], to address: String) -> ServerResponse {
         let locale = pages.choice.choose(uiLocales: nil, acceptLanguage: nil)
         let nonce = Base64URL.encode(random.bytes(16))

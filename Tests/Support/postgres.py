@@ -150,7 +150,9 @@ def connect(url: str):
     words = dict(re.findall(r"(\w+)=('[^']*'|\S+)", url))
     connection = pg8000.dbapi.connect(
         user=words["user"], database=words["dbname"], unix_sock=f"{words['host']}/.s.PGSQL.{words['port']}")
-    connection.cursor().execute("SET search_path = " + words["options"].strip("'").partition("search_path=")[2])
+    # Bramley's own schema, unless the address names one.
+    path = words.get("options", "").strip("'").partition("search_path=")[2] or "bramley"
+    connection.cursor().execute("SET search_path = " + path)
     connection.commit()
     return connection
 

@@ -83,7 +83,7 @@ def call(server, method: str, path: str, headers: dict | None = None, body: str 
     if isinstance(body, dict):
         body, fields["Content-Type"] = json.dumps(body), "application/json"
     if form is not None:
-        body, fields = urlencode(form), fields | FORM
+        body, fields = urlencode(form, doseq=True), fields | FORM
     if token:
         fields["Authorization"] = f"Bearer {token}"
     with contextlib.closing(http.client.HTTPSConnection("localhost", port, timeout=timeout) if secure

@@ -141,6 +141,11 @@ extension Database {
         }
     }
 
+    /// Records that this server has stopped.
+    package func forgetServer(_ id: String, at now: Timestamp) async throws(Failure) {
+        try await write(at: now) { try $0.run("DELETE FROM server WHERE id = ?", [id]) }
+    }
+
     /// - Parameter seen: omits servers not seen since.
     package func servers(seen: Timestamp) async throws(Failure) -> [RunningServer] {
         try await read { snapshot in

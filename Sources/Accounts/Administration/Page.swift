@@ -36,6 +36,7 @@ package struct Places<Place: Sendable>: Sendable {
 package enum PlaceMark: UInt8 {
     case users = 1
     case events, deadWebhooks, sessions, notifications, links, audit, revocations, unmoved, clients, apiKeys, groups
+    case services
 
     /// Nil for text that is not a position in any list.
     package init?(of text: String) {
@@ -169,6 +170,7 @@ extension Places<Int64> {
 
 extension Places<String> {
     package static var clients: Places { names(.clients) }
+    package static var services: Places { names(.services) }
     package static var apiKeys: Places { names(.apiKeys) }
     package static var groups: Places { names(.groups) }
 

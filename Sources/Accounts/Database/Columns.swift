@@ -45,7 +45,9 @@ extension Row {
 }
 
 /// Columns of joined tables, each read by its qualified name: `u.id AS "u.id"`.
-func columns(_ names: String...) -> String { names.map { "\($0) AS \"\($0)\"" }.joined(separator: ", ") }
+func columns(_ names: String...) -> String { columns(names) }
+
+func columns(_ names: [String]) -> String { names.map { "\($0) AS \"\($0)\"" }.joined(separator: ", ") }
 
 /// The conditions of a search, joined by AND, with their arguments.
 struct Conditions {

@@ -103,6 +103,7 @@ struct TransactionKey {
     static func session(_ id: SessionID) -> Self { Self(text: "session \(id.rawValue)") }
     static func grant(_ id: Grant.ID) -> Self { Self(text: "grant \(Hexadecimal.encode(id.bytes))") }
     static func client(_ id: OpenIDClientID) -> Self { Self(text: "client \(id.rawValue)") }
+    static func service(_ id: OpenIDClientID) -> Self { Self(text: "service \(id.rawValue)") }
 }
 
 /// One write, inside the transaction it shares with others. The domain's writes are its methods.

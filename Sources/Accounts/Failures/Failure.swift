@@ -84,7 +84,7 @@ package struct FailedVisit: Hashable, Sendable {
     /// The refused person, where the page names them.
     package var person: User?
     /// The application that the page is about.
-    package var program: OpenIDClient?
+    package var client: OpenIDClient?
     /// The address that notifies the client.
     package var declined: String?
 

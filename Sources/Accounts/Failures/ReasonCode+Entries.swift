@@ -203,7 +203,8 @@ extension ReasonCode {
         // Applications that sign people in by OpenID Connect.
         case .openIDNotConfigured:
             Entry(
-                404, .info, "no application is registered", remedy: "[register one](../apps/openid.md)")
+                404, .info, "no application is registered, and `openid.clientDocuments` is empty",
+                remedy: "[register one](../apps/openid.md)")
         case .openIDClientUnknown:
             Entry(
                 400, .info, "unknown `client_id`", seen: "application unknown",

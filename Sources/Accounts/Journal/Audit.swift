@@ -57,6 +57,7 @@ package struct AuditEntry: Hashable, Sendable {
         case userUpgraded = "user.upgraded"
         case consentRevoked = "consent.revoked"
         /// `object` is the client's ID.
+        case accessGiven = "access.given"
         case accessEnded = "access.ended"
         case apiKeyCreated = "api_key.created"
         case apiKeyRevoked = "api_key.revoked"
@@ -64,6 +65,10 @@ package struct AuditEntry: Hashable, Sendable {
         case openIDClientAdded = "openid_client.added"
         case openIDClientChanged = "openid_client.changed"
         case openIDClientDeleted = "openid_client.deleted"
+        /// `object` is the service's ID.
+        case serviceAdded = "openid_service.added"
+        case serviceChanged = "openid_service.changed"
+        case serviceDeleted = "openid_service.deleted"
         /// Our keys at Apple changed; `object` has their IDs.
         case appleKeyChanged = "apple_key.changed"
         /// At the visitors' listener; `object` is the SHA-256 of the certificate.

@@ -25,6 +25,15 @@ extension Database {
             """, until: now, progress)
         report.exchanges = try await delete(from: "code_exchange", "attempt", "expires_at", until: now, progress)
         report.grants = try await delete(from: "openid_grant", "id", "expires_at", until: now, progress)
+        // Clients known by documents that nobody allows any more.
+        _ = try await delete(
+            """
+            DELETE FROM openid_client WHERE id IN (SELECT id FROM openid_client WHERE document IS NOT NULL
+            AND updated_at <= ? AND id NOT IN (SELECT client FROM openid_consent)
+            AND id NOT IN (SELECT client FROM openid_grant) LIMIT ?)
+            """, until: now, progress)
+        _ = try await delete(from: "openid_device", "id", "expires_at", until: now, progress)
+        _ = try await delete(from: "openid_device_try", "subject", "ends_at", until: now, progress)
         report.firstConsents = try await delete(
             """
             DELETE FROM first_consent WHERE (team, subject) IN

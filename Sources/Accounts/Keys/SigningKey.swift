@@ -113,9 +113,11 @@ extension SealingKeyring {
 }
 
 extension Database {
-    /// Whether an OpenID Connect client is registered, so that RS256 keys are needed.
+    /// Whether an OpenID Connect client or a service is registered, so that RS256 keys are needed.
     package func needsOpenIDKeys() async throws(Failure) -> Bool {
-        try await lookUp { snapshot in try snapshot.exists("SELECT 1 FROM openid_client LIMIT 1") }
+        try await lookUp { snapshot in
+            try snapshot.exists("SELECT 1 FROM openid_client UNION ALL SELECT 1 FROM openid_service LIMIT 1")
+        }
     }
 
     /// All keys, ordered by `signsFrom`.

@@ -27,7 +27,7 @@ package enum LinkRule {
         return .set(holder.id, takenFrom: owner)
     }
 
-    /// Why Apple does not open the account of a completed link, which an application checks before it drops a password.
+    /// Why a completed link's account cannot sign in with Apple: applications check it before they drop a password.
     /// `hasIdentity`: the user has the link's identity, or the one it became in a transfer.
     package static func obstacle(to link: Link, user: User, hasIdentity: Bool) -> ReasonCode? {
         // Links of earlier versions did not keep it.

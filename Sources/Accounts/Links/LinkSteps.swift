@@ -132,8 +132,7 @@ extension Transaction {
             _ = try admitLinked(record)
         case .create(let from):
             try releaseExternalID(from: from)
-            user = try admitLinked(record).user.id
-            try run("UPDATE user SET external_id = ? WHERE id = ?", [externalID, user])
+            user = try admitLinked(record, externalID: externalID).user.id
             // They are back: the new consent must not be revoked.
             try cancelRevocations(context.subjectHashes.all(record.team, record.claims))
         }
@@ -142,8 +141,10 @@ extension Transaction {
         return .committed(committed)
     }
 
-    private func admitLinked(_ record: SignInRecord) throws -> Person {
-        guard let person = try admit(record) else { throw StoreError.inconsistent("a link's sign-in is closed") }
+    private func admitLinked(_ record: SignInRecord, externalID: String? = nil) throws -> Person {
+        guard let person = try admit(record, externalID: externalID) else {
+            throw StoreError.inconsistent("a link's sign-in is closed")
+        }
         return person
     }
 

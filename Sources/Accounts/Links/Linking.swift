@@ -126,7 +126,7 @@ extension SignIn {
         guard let account = try await database.linkedAccount(id) else { throw Failure(.linkUnknown) }
         if let obstacle = account.obstacle {
             logger.notice(
-                "link completed, but Apple does not open the account",
+                "link completed, but its account cannot sign in",
                 metadata: ["link": "\(id)", "reason": "\(obstacle.rawValue)"])
             throw Failure(obstacle)
         }

@@ -193,7 +193,7 @@ extension SignIn {
     package func redeem(_ fresh: FreshAuthorization, of signedIn: SignedIn) async throws(Failure) {
         let (session, user) = (signedIn.session, signedIn.user)
         guard session.kind == .native, provider.bundleIDs.contains(session.clientID) else {
-            throw Failure(.malformedCallback, "an authorization code is taken from an app that is signed in")
+            throw Failure(.malformedCallback, "authorizationCode is accepted only from an app that is signed in")
         }
         var nonce: String?
         if let text = fresh.nonce {

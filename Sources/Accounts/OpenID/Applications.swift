@@ -2,27 +2,33 @@ package import Coding
 import Crypto
 import Storage
 
-/// An application that a person has signed in to, while it holds a code or a token of theirs.
+/// An application that a person has signed in to, while it holds a code or a token of theirs, or gets one without asking.
 package struct ConnectedApplication: Hashable, Sendable {
     package var client: OpenIDClientID
     package var name: String
-    /// When the oldest of what it holds was granted.
+    /// The address of its metadata document, if it is known by that.
+    package var document: String?
+    /// When the oldest of what it holds was granted, or the person first allowed it.
     package var since: Timestamp
-    /// When it last got a code or a token.
+    /// When it last got a code or a token, as far as it still holds it.
     package var lastUsedAt: Timestamp
+    /// What it may ask for at this time, of what it holds and what the person has allowed.
     package var scopes: [OpenIDScope]
+    package var services: [Service]
     /// Whether it keeps access after the person has signed out (OIDC Core §11).
     package var isOffline: Bool
 
     package init(
-        client: OpenIDClientID, name: String, since: Timestamp, lastUsedAt: Timestamp, scopes: [OpenIDScope],
-        isOffline: Bool
+        client: OpenIDClientID, name: String, document: String? = nil, since: Timestamp, lastUsedAt: Timestamp,
+        scopes: [OpenIDScope], services: [Service] = [], isOffline: Bool
     ) {
         self.client = client
         self.name = name
+        self.document = document
         self.since = since
         self.lastUsedAt = lastUsedAt
         self.scopes = scopes
+        self.services = services
         self.isOffline = isOffline
     }
 
@@ -31,14 +37,11 @@ package struct ConnectedApplication: Hashable, Sendable {
 
     package static let fields: [Field<ConnectedApplication>] = [
         Field("clientID") { .code($0.client.rawValue) }, Field("name") { .text($0.name) },
-        Field("since") { .time($0.since) }, Field("lastUsedAt") { .time($0.lastUsedAt) },
-        Field("scopes") { .texts($0.scopes.map(\.rawValue)) }, Field("offline") { .flag($0.isOffline) },
+        Field("document") { .code($0.document) }, Field("since") { .time($0.since) },
+        Field("lastUsedAt") { .time($0.lastUsedAt) },
+        Field("scopes") { .texts($0.scopes.map(\.rawValue)) },
+        Field("services") { .texts($0.services.map(\.uri)) }, Field("offline") { .flag($0.isOffline) },
     ]
-}
-
-extension Grant.ID {
-    /// When the code was granted.
-    fileprivate var time: Timestamp { Timestamp(milliseconds: Int64(bigEndianBytes: [0, 0] + bytes.prefix(6))) }
 }
 
 extension Database {
@@ -52,7 +55,7 @@ extension Database {
         }
     }
 
-    /// Ends everything that an application holds of a person, in every session, and notifies it.
+    /// Ends everything that an application holds of a person, in every session, forgets their consent, and notifies it.
     ///
     /// - Parameter client: nil for all of them.
     /// - Returns: how many applications this concerned.
@@ -70,38 +73,78 @@ extension Database {
 }
 
 extension Transaction {
-    fileprivate func endAccess(of client: OpenIDClientID, to user: UserID) throws {
+    func endAccess(of client: OpenIDClientID, to user: UserID) throws {
+        let name = try openIDClient(client)?.clientID ?? client.rawValue
         try endGrants(of: user, at: client)
         try record(.accessEnded, user: user, client: client)
-        try audit(.accessEnded, user: user, object: client.rawValue)
+        try audit(.accessEnded, user: user, object: name)
         try queueLogout(of: client)
     }
 }
 
 extension Snapshot {
-    fileprivate func applications(of user: UserID) throws -> [ConnectedApplication] {
-        let rows = try rows(
+    /// Each with the tokens or the consent of one grant or service: of each client the oldest grant, and the newest for
+    /// the same scopes and services, since there may be very many.
+    private func parts(of user: UserID) throws -> [(part: ConnectedApplication, services: [String])] {
+        let client = "c.id, c.name, c.document, c.scopes AS requestable"
+        let grants = try rows(
             """
-            SELECT g.id, g.client, c.name, g.scopes, g.refreshed_at, g.refresh_hash FROM openid_grant g
-            JOIN openid_client c ON c.id = g.client LEFT JOIN session s ON s.id = g.session
-            WHERE g.user = ? AND g.expires_at > ? AND (g.refresh_hash IS NOT NULL OR s.id IS NOT NULL)
+            SELECT \(client), g.grant_id, g.scopes, g.services, g.refreshed_at, g.refresh_hash, g.session FROM (
+                SELECT g.id AS grant_id, g.client, g.scopes, g.services, g.refresh_hash, s.id AS session,
+                    max(g.refreshed_at) OVER (PARTITION BY g.client) AS refreshed_at,
+                    row_number() OVER (PARTITION BY g.client ORDER BY g.id) AS oldest,
+                    row_number() OVER (
+                        PARTITION BY g.client, g.scopes, g.services, g.refresh_hash IS NULL, s.id IS NULL
+                        ORDER BY g.id DESC) AS newest
+                FROM openid_grant g LEFT JOIN session s ON s.id = g.session
+                WHERE g.user = ? AND g.expires_at > ? AND (g.refresh_hash IS NOT NULL OR s.id IS NOT NULL)
+            ) g JOIN openid_client c ON c.id = g.client WHERE g.oldest = 1 OR g.newest = 1
             """, [user, now])
-        var found: [OpenIDClientID: ConnectedApplication] = [:]
-        for row in rows {
-            let client: OpenIDClientID = try row["client"]
-            let (id, refreshedAt): (Grant.ID, Timestamp?) = (try row["id"], try row["refreshed_at"])
-            let refresh: Digest256? = try row["refresh_hash"]
-            let (name, scopes): (String, [OpenIDScope]) = (try row["name"], try row.scopes("scopes"))
-            var application =
-                found[client]
-                ?? ConnectedApplication(
-                    client: client, name: name, since: id.time, lastUsedAt: id.time, scopes: [], isOffline: false)
-            application.since = min(application.since, id.time)
-            application.lastUsedAt = max(application.lastUsedAt, refreshedAt ?? id.time)
-            application.scopes = OpenIDScope.allCases.filter { application.scopes.contains($0) || scopes.contains($0) }
-            application.isOffline = application.isOffline || refresh != nil
-            found[client] = application
+        let consents = try rows(
+            "SELECT \(client), n.scopes, n.service, n.given_at FROM openid_consent n "
+                + "JOIN openid_client c ON c.id = n.client WHERE n.user = ?", [user])
+        var parts: [(part: ConnectedApplication, services: [String])] = []
+        for row in grants {
+            let (id, refreshedAt): (Grant.ID, Timestamp?) = (try row["grant_id"], try row["refreshed_at"])
+            let (session, refresh): (SessionID?, Digest256?) = (try row["session"], try row["refresh_hash"])
+            var part = try part(row, since: id.time)
+            let requestable: [OpenIDScope] = try row.scopes("requestable")
+            part.lastUsedAt = refreshedAt ?? id.time
+            part.isOffline = refresh != nil && requestable.contains(.offlineAccess)
+            let services: TextList? = try row["services"]
+            if session != nil || part.isOffline { parts.append((part, services?.items ?? [])) }
         }
-        return found.values.sorted { ($0.name, $0.client.rawValue) < ($1.name, $1.client.rawValue) }
+        for row in consents { parts.append((try part(row, since: try row["given_at"]), [try row["service"]])) }
+        return parts
+    }
+
+    private func part(_ row: Row, since: Timestamp) throws -> ConnectedApplication {
+        let (scopes, requestable): ([OpenIDScope], [OpenIDScope]) = (
+            try row.scopes("scopes"), try row.scopes("requestable")
+        )
+        let document: String? = try row["document"]
+        return ConnectedApplication(
+            client: try row["id"], name: try row["name"], document: document, since: since, lastUsedAt: since,
+            scopes: scopes.filter { OpenIDClient.mayRequest($0, of: requestable, document: document) },
+            isOffline: false)
+    }
+
+    fileprivate func applications(of user: UserID) throws -> [ConnectedApplication] {
+        let parts = try parts(of: user)
+        let services = parts.contains { !$0.services.allSatisfy(\.isEmpty) } ? try services() : []
+        return Dictionary(grouping: parts, by: \.part.client).values.compactMap { parts -> ConnectedApplication? in
+            guard var whole = parts.first?.part else { return nil }
+            for (part, _) in parts {
+                whole.since = min(whole.since, part.since)
+                whole.lastUsedAt = max(whole.lastUsedAt, part.lastUsedAt)
+                whole.isOffline = whole.isOffline || part.isOffline
+            }
+            whole.scopes = OpenIDScope.ordered(parts.flatMap(\.part.scopes))
+            whole.services = services.filter { service in
+                parts.contains { $0.services.contains { $0.isExactly(service.uri) } }
+            }
+            return whole
+        }
+        .sorted { ($0.name, $0.client.rawValue) < ($1.name, $1.client.rawValue) }
     }
 }

@@ -9,10 +9,8 @@ package struct AuthorizeRequest: Sendable {
 
     subscript(name: String) -> String? { fields.value(name) }
 
-    /// Nil when it is absent, repeated or invalid.
-    package var clientID: OpenIDClientID? {
-        fields.isRepeated("client_id") ? nil : self["client_id"].flatMap { OpenIDClientID(parsing: $0) }
-    }
+    /// Nil when it is absent or repeated.
+    package var clientID: String? { fields.isRepeated("client_id") ? nil : self["client_id"] }
 
     /// Whether Apple's page was cancelled: the sign-in led back here (`ReturnTarget.cancelled`).
     package var isCancelled: Bool { self["error"] == "user_cancelled_authorize" }
@@ -24,6 +22,11 @@ package struct AuthorizeRequest: Sendable {
         return AnswerAddress(
             redirectURI: uri, state: fields.isRepeated("state") ? nil : self["state"],
             isPosted: !fields.isRepeated("response_mode") && self["response_mode"] == "form_post")
+    }
+
+    /// Addresses of services (RFC 8707 §2), as sent.
+    package var resources: [String] {
+        fields.filter { $0.name.isExactly("resource") && !$0.value.isEmpty }.map(\.value)
     }
 
     /// As sent, not proven.
@@ -64,7 +67,7 @@ package struct AnswerAddress: Hashable, Sendable {
     }
 }
 
-/// `prompt`, as far as it matters: an operator registered the client, so `consent` asks nothing more.
+/// `prompt`, but for `consent`.
 package enum AuthorizePrompt: Hashable, Sendable {
     case none
     case login
@@ -75,9 +78,13 @@ package struct ValidatedAuthorizeRequest: Sendable {
     package let client: OpenIDClient
     package let address: AnswerAddress
     package let scopes: [OpenIDScope]
+    /// What it asks access to (RFC 8707); empty for userinfo alone.
+    package let services: [Service]
     let nonce: String?
     let challenge: String?
     package let prompt: AuthorizePrompt?
+    /// `prompt=consent`: a third-party application asks even for what was allowed before.
+    let asksConsent: Bool
     /// Seconds.
     let maximumAge: Int64?
     /// `id_token_hint`, not verified.
@@ -88,8 +95,11 @@ package struct ValidatedAuthorizeRequest: Sendable {
     /// The longest `state` and `nonce`, in bytes.
     package static let maximumOpaque = 8_192
 
+    /// - Parameter services: `OpenIDProvider.services(of:)` of the request.
     /// - Throws: an error for the client.
-    package init(_ request: AuthorizeRequest, client: OpenIDClient, address: AnswerAddress) throws(Failure) {
+    package init(
+        _ request: AuthorizeRequest, client: OpenIDClient, address: AnswerAddress, services: [Service] = []
+    ) throws(Failure) {
         try request.fields.checkOnce(Self.names)
         if request["request"] != nil { throw .oauth(.requestNotSupported, "request objects are not supported") }
         if request["request_uri"] != nil { throw .oauth(.requestURINotSupported, "request_uri is not supported") }
@@ -100,14 +110,15 @@ package struct ValidatedAuthorizeRequest: Sendable {
         }
         self.client = client
         self.address = address
-        let asked = OpenIDScope.parse(request["scope"] ?? "")
-        guard asked.contains(.openid) else { throw .oauth(.invalidScope, "scope must contain openid") }
-        scopes = asked.filter(client.scopes.contains)
+        self.services = services
+        scopes = try Self.scopes(of: request, client, services)
         nonce = request["nonce"]
         try Self.checkOpaque("state", address.state)
         try Self.checkOpaque("nonce", nonce)
         challenge = try Self.challenge(of: request, client)
-        prompt = try Self.prompt(of: request)
+        let words = (request["prompt"] ?? "").split(separator: " ")
+        prompt = try Self.prompt(words)
+        asksConsent = words.contains("consent")
         maximumAge = try Self.maximumAge(of: request)
         hint = request["id_token_hint"]
         mark = request[Self.markName]
@@ -120,6 +131,20 @@ package struct ValidatedAuthorizeRequest: Sendable {
         "ui_locales", "login_hint", "acr_values", "claims", markName,
     ]
     static let markName = "bramley_mark"
+
+    /// Those of the request that this client may have. A device's request has the same rules.
+    static func scopes(
+        of request: AuthorizeRequest, _ client: OpenIDClient, _ services: [Service]
+    ) throws(Failure) -> [OpenIDScope] {
+        // Without any, the least (RFC 6749 §3.3).
+        let asked = OpenIDScope.parse(request["scope"] ?? (services.isEmpty ? OpenIDScope.openid.rawValue : ""))
+        guard asked.contains(.openid) || !services.isEmpty else {
+            throw .oauth(.invalidScope, "scope must contain openid, or resource must name a service")
+        }
+        return asked.filter { scope in
+            client.mayRequest(scope) && (scope.isIdentity || services.contains { $0.has(scope) })
+        }
+    }
 
     /// Control characters would not survive the round trip through Apple (RFC 6749 Appendix A.5 has none).
     private static func checkOpaque(_ name: String, _ text: String?) throws(Failure) {
@@ -147,8 +172,7 @@ package struct ValidatedAuthorizeRequest: Sendable {
         return challenge
     }
 
-    private static func prompt(of request: AuthorizeRequest) throws(Failure) -> AuthorizePrompt? {
-        let words = (request["prompt"] ?? "").split(separator: " ")
+    private static func prompt(_ words: [Substring]) throws(Failure) -> AuthorizePrompt? {
         if words.contains("none") {
             guard words.count == 1 else { throw .oauth(.invalidRequest, "prompt=none excludes other values") }
             return AuthorizePrompt.none
@@ -165,17 +189,26 @@ package struct ValidatedAuthorizeRequest: Sendable {
         return age
     }
 
+    /// Whether any program on the visitor's machine could have sent it (RFC 8252 §8.6).
+    var isNative: Bool { client.isPublic && LocalProgram(redirectURI: address.redirectURI) != nil }
+
+    /// Whether the person may be asked once they are signed in: the sign-in alone then tells the client nothing.
+    package var mayAsk: Bool { client.isForeign || isNative }
+
     /// The request as the query of a return target, without ignored parameters.
     func query(mark: String) -> String {
+        let prompts = [prompt == .login ? "login" : nil, asksConsent ? "consent" : nil].compactMap(\.self)
         let fields: [(String, String?)] = [
-            ("response_type", "code"), ("client_id", client.id.rawValue), ("redirect_uri", address.redirectURI),
+            ("response_type", "code"), ("client_id", client.clientID), ("redirect_uri", address.redirectURI),
             ("scope", OpenIDScope.text(scopes)), ("state", address.state), ("nonce", nonce),
             ("code_challenge", challenge), ("code_challenge_method", challenge.map { _ in "S256" }),
             ("max_age", maximumAge.map { String($0) }), ("response_mode", address.isPosted ? "form_post" : nil),
-            ("prompt", prompt == .login ? "login" : nil), (Self.markName, mark),
+            ("prompt", prompts.isEmpty ? nil : prompts.joined(separator: " ")), (Self.markName, mark),
         ]
-        return fields.compactMap { name, value in value.map { "\(name)=\(PercentEncoding.encodeComponent($0))" } }
-            .joined(separator: "&")
+        return (fields + services.map { ("resource", $0.uri) }).compactMap { name, value in
+            value.map { "\(name)=\(PercentEncoding.encodeComponent($0))" }
+        }
+        .joined(separator: "&")
     }
 
     /// Identifies the request in its mark.

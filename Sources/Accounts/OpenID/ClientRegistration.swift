@@ -12,6 +12,8 @@ package struct ClientRegistration: Hashable, Sendable {
     private var scopes = OpenIDScope.usual
     private var groups: [String] = []
     private var requiresPKCE = false
+    private var needsConsent = false
+    private var allowsDevice = false
     /// SHA-256 of its secret.
     private var secret: Digest256?
 
@@ -34,6 +36,8 @@ package struct ClientRegistration: Hashable, Sendable {
         client.scopes = scopes
         client.groups = groups
         client.requiresPKCE = requiresPKCE
+        client.needsConsent = needsConsent
+        client.allowsDevice = allowsDevice
         if isPublic {
             client.secrets = nil
         } else if let hash = secret ?? (client.secrets == nil ? made : nil), client.secrets?.current != hash {
@@ -45,7 +49,7 @@ package struct ClientRegistration: Hashable, Sendable {
 
     package static let members = [
         "clientID", "name", "public", "redirectURIs", "logoutURIs", "backChannelLogoutURI", "scopes", "groups",
-        "requirePKCE", "clientSecretSHA256",
+        "requirePKCE", "consent", "device", "clientSecretSHA256",
     ]
 
     /// A member `clientID` must be `id`. Throws one clause, which names the member without its value.
@@ -64,18 +68,16 @@ package struct ClientRegistration: Hashable, Sendable {
             case "backChannelLogoutURI": backChannelLogoutURI = member.value.isNull ? nil : try Self.text(member)
             case "groups": groups = try Self.list(member)
             case "requirePKCE": requiresPKCE = try Self.flag(member)
+            case "consent": needsConsent = try Self.flag(member)
+            case "device": allowsDevice = try Self.flag(member)
             case "scopes":
                 let words = try Self.list(member)
                 guard words.allSatisfy({ OpenIDScope(rawValue: $0) != nil }) else {
-                    let known = OpenIDScope.allCases.map(\.rawValue).joined(separator: ", ")
-                    throw Failure(.invalidRequest, "scopes are: \(known)")
+                    throw Failure(.invalidRequest, "scopes has a text that is not a scope")
                 }
                 scopes = OpenIDScope.parse((words + ["openid"]).joined(separator: " "))
             case "clientSecretSHA256":
-                guard let hash = Hexadecimal.decode(try Self.text(member)).flatMap({ Digest256(bytes: $0) }) else {
-                    throw Failure(.invalidRequest, "clientSecretSHA256 must have 64 hexadecimal digits")
-                }
-                secret = hash
+                secret = try Self.hash(member)
             default:
                 let known = Self.members.joined(separator: ", ")
                 throw Failure(.invalidRequest, "there is an unknown member; accepted: \(known)")
@@ -84,7 +86,14 @@ package struct ClientRegistration: Hashable, Sendable {
         guard !(isPublic && secret != nil) else { throw Failure(.invalidRequest, "a public client has no secret") }
     }
 
-    private static func text(_ member: JSONObject.Member) throws(Failure) -> String {
+    static func hash(_ member: JSONObject.Member) throws(Failure) -> Digest256 {
+        guard let hash = Hexadecimal.decode(try text(member)).flatMap({ Digest256(bytes: $0) }) else {
+            throw Failure(.invalidRequest, "\(member.name) must have 64 hexadecimal digits")
+        }
+        return hash
+    }
+
+    static func text(_ member: JSONObject.Member) throws(Failure) -> String {
         guard let text = member.value.stringValue else {
             throw Failure(.invalidRequest, "\(member.name) must be a text")
         }
@@ -116,7 +125,7 @@ package enum ClientAuthor: Sendable {
 }
 
 extension OpenIDClient {
-    init(new id: OpenIDClientID, at now: Timestamp) {
+    package init(new id: OpenIDClientID, at now: Timestamp) {
         self.init(id: id, name: id.rawValue, redirectURIs: [], createdAt: now, updatedAt: now)
     }
 
@@ -130,9 +139,17 @@ extension OpenIDClient {
 
     /// - Parameter end: of the replaced secret.
     package mutating func replaceSecret(by hash: Digest256, keepingOldUntil end: Timestamp, at now: Timestamp) {
-        let former = secrets?.current
-        secrets = Secrets(
-            current: hash, former: now < end ? former : nil, formerUntil: now < end && former != nil ? end : nil)
+        secrets = .replacing(secrets, by: hash, keepingOldUntil: end, at: now)
         updatedAt = now
+    }
+}
+
+extension OpenIDClient.Secrets {
+    /// - Parameter end: of the replaced secret.
+    static func replacing(
+        _ old: Self?, by hash: Digest256, keepingOldUntil end: Timestamp, at now: Timestamp
+    ) -> Self {
+        let former = now < end ? old?.current : nil
+        return Self(current: hash, former: former, formerUntil: former == nil ? nil : end)
     }
 }

@@ -24,6 +24,26 @@ package enum ClientRules {
         return nil
     }
 
+    /// The address of a client's metadata document (client ID metadata documents §3).
+    static func refusal(ofDocument text: String) -> String? {
+        if let problem = refusal(ofURI: text) { return problem }
+        guard let url = AbsoluteURL(text), url.isSecure else { return "it is not an https address" }
+        if let problem = refusal(of: url) { return problem }
+        guard let host = url.hostAndPort?.host, isHostName(String(host)) else { return "its host is not a plain name" }
+        guard url.rest.hasPrefix("/") else { return "it has no path" }
+        return url.rest.lowercased().prefix { $0 != "?" }.contains("%2e") ? "its path has an escaped dot" : nil
+    }
+
+    /// A name per RFC 1123 §2.1 in lower case, which nothing reads as an address: the last part begins with a letter.
+    package static func isHostName(_ text: String) -> Bool {
+        let labels = text.split(separator: ".", omittingEmptySubsequences: false)
+        return text.utf8.count <= 253 && labels.last?.first.map { ("a"..."z").contains($0) } == true
+            && labels.allSatisfy { label in
+                (1...63).contains(label.utf8.count) && label.first != "-" && label.last != "-"
+                    && label.utf8.allSatisfy("abcdefghijklmnopqrstuvwxyz0123456789-".utf8.contains)
+            }
+    }
+
     package static func refusal(ofName text: String) -> String? {
         PlainLine.acceptsName(text, maximum: nameLimit)
             ? nil : "1 to \(nameLimit) bytes, without control characters or a space at either end"
@@ -80,6 +100,14 @@ package struct ClientProblem: Hashable, Sendable, CustomStringConvertible {
     package var description: String { "\(value.map { "\(subject) \($0)" } ?? subject): \(reason)" }
     /// Without the operator's input.
     package var plain: String { "\(subject): \(reason)" }
+
+    static func unknown(_ scopes: [OpenIDScope]) -> [ClientProblem] {
+        let known = OpenIDScope.identity.map(\.rawValue).joined(separator: ", ")
+        return scopes.map { scope in
+            ClientProblem(
+                subject: "scope", value: scope.rawValue, reason: "it is not a scope of a service, nor one of \(known)")
+        }
+    }
 }
 
 extension OpenIDClient {
@@ -93,7 +121,7 @@ extension OpenIDClient {
         if audiences.contains(where: { $0.isExactly(id.rawValue) }) {
             add("client ID", id.rawValue, "it is also in assertion.audience")
         }
-        if redirectURIs.isEmpty { add("redirect URI", nil, "at least one is required") }
+        if redirectURIs.isEmpty, !allowsDevice { add("redirect URI", nil, "at least one is required") }
         for (subject, uris) in [("redirect URI", redirectURIs), ("logout URI", logoutURIs)] {
             for uri in uris { add(subject, uri, ClientRules.refusal(ofRedirectURI: uri, isPublic: isPublic)) }
         }

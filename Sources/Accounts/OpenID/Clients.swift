@@ -2,10 +2,13 @@ package import Coding
 package import Crypto
 import Storage
 
-package enum ClientOutcome: Sendable {
-    /// The client with a new secret, for the one time that it is shown, and `before` the change; the same if nothing
+package typealias ClientOutcome = RegistrationOutcome<OpenIDClient, OpenIDClientSecret>
+
+/// Of an operation on a client or a service.
+package enum RegistrationOutcome<Item: Sendable, Secret: SecretToken>: Sendable {
+    /// The item with a new secret, for the one time that it is shown, and `before` the change; the same if nothing
     /// changed.
-    case saved(OpenIDClient, secret: OpenIDClientSecret?, before: OpenIDClient?)
+    case saved(Item, secret: Secret?, before: Item?)
     case unknown
     case taken
     /// Nothing was written.
@@ -34,8 +37,18 @@ package struct Clients: Sendable {
     }
 
     /// Empty for a valid client.
-    package func problems(of client: OpenIDClient) -> [ClientProblem] {
+    /// - Parameter before: what it replaces.
+    package func problems(of client: OpenIDClient, replacing before: OpenIDClient?) -> [ClientProblem] {
+        if client == before, client.document != nil { return [] }
         var problems = client.problems(audiences: audiences)
+        if client.document != nil {
+            problems.append(
+                ClientProblem(subject: "client", reason: "only its document can change it; delete it instead"))
+        } else if before == nil, client.id.isReserved {
+            problems.append(
+                ClientProblem(
+                    subject: "client ID", value: client.id.rawValue, reason: "doc- is for clients with a document"))
+        }
         if client.backChannelPublicOnly, let uri = client.backChannelLogoutURI, !isPublicAddress(uri) {
             problems.append(
                 ClientProblem(
@@ -43,6 +56,12 @@ package struct Clients: Sendable {
                     reason: "the API accepts only https at a public address; an operator can register others"))
         }
         return problems
+    }
+
+    /// The same for a change of a client, or a new one.
+    package func problems(of client: OpenIDClient, before: OpenIDClient?) async throws(Failure) -> [ClientProblem] {
+        let unknown = try await database.read { try $0.unknownScopes(of: client, before: before) }
+        return problems(of: client, replacing: before) + ClientProblem.unknown(unknown)
     }
 
     /// - Parameter isNew: as for `change`.
@@ -66,7 +85,9 @@ package struct Clients: Sendable {
             if let isNew, isNew != (before == nil) { return isNew ? .taken : .unknown }
             var after = before ?? OpenIDClient(new: id, at: now)
             change(&after, secret.hash)
-            let problems = problems(of: after)
+            let problems =
+                problems(of: after, replacing: before)
+                + ClientProblem.unknown(try transaction.unknownScopes(of: after, before: before))
             guard problems.isEmpty else { return .invalid(problems) }
             if after != before {
                 after.updatedAt = now

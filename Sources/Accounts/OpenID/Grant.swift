@@ -20,6 +20,9 @@ package struct Grant: Hashable, Sendable {
         }
 
         private init(unchecked bytes: [UInt8]) { self.bytes = bytes }
+
+        /// When the code was granted.
+        var time: Timestamp { Timestamp(milliseconds: Int64(bigEndianBytes: [0, 0] + bytes.prefix(6))) }
     }
 
     package struct Token: Hashable, Sendable {
@@ -27,11 +30,13 @@ package struct Grant: Hashable, Sendable {
         package var expiresAt: Timestamp
     }
 
-    /// An access token, and what it may read: the grant's scopes, or fewer (RFC 6749 §6).
+    /// An access token, and what it is for: the grant's scopes, or fewer (RFC 6749 §6).
     package struct Access: Hashable, Sendable {
         package var hash: Digest256
         package var expiresAt: Timestamp
         package var scopes: [OpenIDScope]
+        /// The service that may accept it (RFC 8707); nil for userinfo.
+        package var service: String?
     }
 
     /// The refresh token, which each use replaces (RFC 9700 §4.14.2).
@@ -49,6 +54,8 @@ package struct Grant: Hashable, Sendable {
     package var session: SessionID
     package var redirectURI: String
     package var scopes: [OpenIDScope]
+    /// The services it is for, as registered (RFC 8707); empty for userinfo alone.
+    package var services: [String] = []
     package var nonce: String?
     /// The S256 challenge (RFC 7636 §4.2).
     package var challenge: String?
@@ -62,6 +69,11 @@ package struct Grant: Hashable, Sendable {
     package var refresh: Refresh?
     /// When all of it has expired: the code, the access token, or an unused refresh token.
     package var expiresAt: Timestamp
+
+    /// When the access token was issued: at the earliest, for one that ends with its session, or was replaced.
+    package var accessIssuedAt: Timestamp {
+        max(access?.expiresAt.adding(seconds: -OpenIDProvider.accessLifetime) ?? id.time, id.time)
+    }
 }
 
 /// A grant with its person and its client, read together.
@@ -74,6 +86,13 @@ package struct HeldGrant: Hashable, Sendable {
     /// The scopes its client may request now, and the groups that may use it.
     package var clientScopes: [OpenIDScope]
     package var clientGroups: [String]
+    /// The address of its client's metadata document.
+    package var clientDocument: String?
+    /// The services it is for, as they are now, without those that are gone; empty for userinfo alone.
+    package var services: [Service] = []
+
+    /// Its client's `client_id`.
+    package var clientID: String { clientDocument ?? grant.client.rawValue }
 
     /// Whether the person may sign in and use the client; all tokens end with that right.
     var isAdmitted: Bool { user.state == .active && OpenIDClient.admits(clientGroups, groups: user.memberships) }
@@ -84,8 +103,28 @@ package struct HeldGrant: Hashable, Sendable {
     /// Whether its tokens may still be used: a refresh token outlives its session (OIDC Core §11).
     var isLive: Bool { isAdmitted && (sessionEnd != nil || mayRefresh) }
 
-    /// The scopes that the client may still request.
-    func allowed(_ scopes: [OpenIDScope]) -> [OpenIDScope] { scopes.filter(clientScopes.contains) }
+    /// The scopes that the client may still request, besides claims those of this service.
+    func allowed(_ scopes: [OpenIDScope], at service: Service?) -> [OpenIDScope] {
+        scopes.filter { scope in
+            OpenIDClient.mayRequest(scope, of: clientScopes, document: clientDocument)
+                && (scope.isIdentity || service?.has(scope) == true)
+        }
+    }
+
+    /// The service of its access token; nil also for one that is gone.
+    package var accessService: Service? {
+        grant.access?.service.flatMap { uri in services.first { $0.uri.isExactly(uri) } }
+    }
+
+    /// The service that a request's `resource` names (RFC 8707 §2.2), or the only one; nil for userinfo.
+    func service(named resource: String?) throws(Failure) -> Service? {
+        if grant.services.isEmpty, resource == nil { return nil }
+        let found = resource.map { resource in services.filter { $0.isNamed(resource) } } ?? services
+        guard found.count == 1 else {
+            throw .oauth(.invalidTarget, "resource must name one service of the authorization request")
+        }
+        return found[0]
+    }
 }
 
 /// A grant's secret: its kind's prefix, and base64url of the grant's id and 256 random bits. Stored only as SHA-256.

@@ -19,7 +19,7 @@ struct IDTokens: Sendable {
     ) async throws(Failure) -> String {
         let grant = held.grant
         var claims: JSONObject = [
-            "iss": .string(issuer), "sub": .string(held.user.id.rawValue), "aud": .string(grant.client.rawValue),
+            "iss": .string(issuer), "sub": .string(held.user.id.rawValue), "aud": .string(held.clientID),
             "iat": .integer(now.seconds), "exp": .integer(now.seconds + Self.lifetime),
             "auth_time": .integer(grant.authenticatedAt.seconds), "sid": .string(grant.session.rawValue),
             // OIDC Core §3.1.3.6: the left half of the digest.
@@ -43,16 +43,16 @@ struct IDTokens: Sendable {
 
     /// The person and client of one of our ID tokens; nil for anything else. It may have expired (OIDC Core §3.1.2.1), but
     /// its key must still be published.
-    func verify(hint: String, at now: Timestamp) async throws(Failure) -> (user: UserID, client: OpenIDClientID)? {
+    func verify(hint: String, at now: Timestamp) async throws(Failure) -> (user: UserID, client: String)? {
         guard let jws = try? CompactJWS.parse(hint), let keyID = jws.keyID,
             (try? RS256.requireAlgorithm(of: jws)) != nil,
             let key = try await keys.publicKey(keyID, at: now), (try? RS256.verify(jws, with: key)) != nil,
             jws.header["typ"] == "JWT", let claims = try? JSONObject.claims(jws.payload),
             claims["iss"]?.stringValue?.isExactly(issuer) == true,
             let user = claims["sub"]?.stringValue.flatMap({ UserID(parsing: $0) }), claims.audience.count == 1,
-            let client = OpenIDClientID(parsing: claims.audience[0])
+            OpenIDClientID(named: claims.audience[0]) != nil
         else { return nil }
-        return (user, client)
+        return (user, claims.audience[0])
     }
 }
 

@@ -35,10 +35,10 @@ extension OpenIDProvider {
     package func logout(_ request: LogoutRequest) async throws(Failure) -> LogoutAnswer {
         guard let text = request["id_token_hint"],
             let hint = try await tokens.verify(hint: text, at: clock.now()),
-            request["client_id"].map({ $0.isExactly(hint.client.rawValue) }) ?? true
+            request["client_id"].map({ $0.isExactly(hint.client) }) ?? true
         else { return LogoutAnswer() }
         var answer = LogoutAnswer(user: hint.user)
-        if let uri = request["post_logout_redirect_uri"], let client = try await client(hint.client) {
+        if let uri = request["post_logout_redirect_uri"], let client = try await storedClient(named: hint.client) {
             guard client.logoutURIs.contains(where: { $0.isExactly(uri) }) else {
                 return LogoutAnswer(refusal: (client, uri))
             }

@@ -17,21 +17,51 @@ package struct OpenIDClientID: Hashable, Sendable, CustomStringConvertible {
     package var description: String { rawValue }
 }
 
-/// What a client may request (OIDC Core §5.4, §11), in the order of the documents.
-package enum OpenIDScope: String, Sendable, CaseIterable {
-    case openid, profile, email, groups
+/// What a client may request: claims about a person (OIDC Core §5.4, §11), or what a service lets it do.
+package struct OpenIDScope: RawRepresentable, Hashable, Sendable {
+    package let rawValue: String
+
+    private init(_ rawValue: String) { self.rawValue = rawValue }
+
+    /// A scope token (RFC 6749 §3.3) of at most `limit` bytes.
+    package init?(rawValue: String) {
+        let isPlain = rawValue.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }
+        guard isPlain, (1...Self.limit).contains(rawValue.utf8.count) else { return nil }
+        self.rawValue = rawValue
+    }
+
+    package static let limit = 64
+
+    package static let openid = OpenIDScope("openid")
+    package static let profile = OpenIDScope("profile")
+    package static let email = OpenIDScope("email")
+    package static let groups = OpenIDScope("groups")
     /// `apple_sub` and `is_private_email`.
-    case apple
+    package static let apple = OpenIDScope("apple")
     /// Refresh tokens, which outlive the session.
-    case offlineAccess = "offline_access"
+    package static let offlineAccess = OpenIDScope("offline_access")
+
+    /// Those that are no service's, in the order of the documents.
+    package static let identity: [OpenIDScope] = [.openid, .profile, .email, .groups, .apple, .offlineAccess]
+
+    /// Those that tell something about the person beside the ID.
+    package static let claims: [OpenIDScope] = [.profile, .email, .groups, .apple]
 
     /// The scopes of a client registered without any.
     package static let usual: [OpenIDScope] = [.openid, .profile, .email, .groups]
 
-    /// The known ones of a space-separated list, in the order above, each once (OIDC Core §3.1.2.1).
+    package var isIdentity: Bool { Self.identity.contains(self) }
+
+    /// Each once: those of identity, then the services' by name.
+    package static func ordered(_ scopes: some Sequence<OpenIDScope>) -> [OpenIDScope] {
+        let all = Set(scopes)
+        return identity.filter(all.contains)
+            + all.filter { !$0.isIdentity }.sorted { $0.rawValue < $1.rawValue }
+    }
+
+    /// The scope tokens of a space-separated list, ordered (OIDC Core §3.1.2.1).
     package static func parse(_ text: String) -> [OpenIDScope] {
-        let words = text.split(separator: " ").map(String.init)
-        return allCases.filter { scope in words.contains { $0.isExactly(scope.rawValue) } }
+        ordered(text.split(separator: " ").compactMap { OpenIDScope(rawValue: String($0)) })
     }
 
     /// Space-separated (RFC 6749 §3.3).
@@ -80,6 +110,12 @@ package struct OpenIDClient: Hashable, Sendable {
     package var groups: [String] = []
     /// Whether it must send a code challenge. Public clients must anyway.
     package var requiresPKCE = false
+    /// Whether people are asked before it gets anything: a third-party application.
+    package var needsConsent = false
+    /// Whether devices may use it, which show a code (RFC 8628).
+    package var allowsDevice = false
+    /// The address of its metadata document, which is its `client_id`; nil for a registered client.
+    package var document: String?
     package var createdAt: Timestamp
     package var updatedAt: Timestamp
     /// When it last received a token, to the minute; nil if never.
@@ -88,6 +124,18 @@ package struct OpenIDClient: Hashable, Sendable {
     package var lastRefusedAt: Timestamp?
 
     package var isPublic: Bool { secrets == nil }
+
+    /// Whether it is a third-party application, which gets only what people have allowed.
+    package var isForeign: Bool { needsConsent || document != nil }
+
+    /// Whether it may have this scope, if there is such a one: a document cannot know a server's services.
+    package func mayRequest(_ scope: OpenIDScope) -> Bool {
+        Self.mayRequest(scope, of: scopes, document: document)
+    }
+
+    static func mayRequest(_ scope: OpenIDScope, of scopes: [OpenIDScope], document: String?) -> Bool {
+        scopes.contains(scope) || document != nil && !scope.isIdentity
+    }
 
     /// Whether a person in these groups may use it.
     package func admits(groups: [String]) -> Bool { Self.admits(self.groups, groups: groups) }
@@ -106,7 +154,9 @@ extension OpenIDClient {
         Field("backChannelLogoutURI") { .code($0.backChannelLogoutURI) },
         Field("backChannelPublicOnly") { .flag($0.backChannelPublicOnly) },
         Field("scopes") { .texts($0.scopes.map(\.rawValue)) }, Field("groups") { .texts($0.groups) },
-        Field("requirePKCE") { .flag($0.requiresPKCE) },
+        Field("requirePKCE") { .flag($0.requiresPKCE) }, Field("consent") { .flag($0.needsConsent) },
+        Field("device") { .flag($0.allowsDevice) },
+        Field("document") { .code($0.document) },
         Field("formerSecretUntil") { .time($0.secrets?.formerUntil) }, Field("createdAt") { .time($0.createdAt) },
         Field("updatedAt") { .time($0.updatedAt) }, Field("lastUsedAt") { .time($0.lastUsedAt) },
         Field("lastRefusedAt") { .time($0.lastRefusedAt) },
@@ -119,8 +169,8 @@ extension OpenIDClient {
 
     fileprivate static let columns = """
         id, name, secret_hash, former_secret_hash, former_secret_until, redirect_uris, logout_uris,
-        back_channel_logout_uri, back_channel_public_only, scopes, groups, requires_pkce, created_at,
-        updated_at, last_used_at, last_refused_at
+        back_channel_logout_uri, back_channel_public_only, scopes, groups, requires_pkce, needs_consent, document,
+        allows_device, created_at, updated_at, last_used_at, last_refused_at
         """
 
     fileprivate init(_ row: Row) throws(StoreError) {
@@ -138,6 +188,9 @@ extension OpenIDClient {
         scopes = try row.scopes("scopes")
         groups = try row.texts("groups")
         requiresPKCE = try row["requires_pkce"]
+        needsConsent = try row["needs_consent"]
+        document = try row["document"]
+        allowsDevice = try row["allows_device"]
         createdAt = try row["created_at"]
         updatedAt = try row["updated_at"]
         lastUsedAt = try row["last_used_at"]
@@ -159,32 +212,38 @@ extension Snapshot {
 extension Transaction {
     /// Deletes the client and its grants.
     func delete(_ client: OpenIDClientID) throws {
+        let named = try openIDClient(client)?.clientID ?? client.rawValue
         try run("DELETE FROM openid_grant WHERE client = ?", [client])
         try run("DELETE FROM openid_participant WHERE client = ?", [client])
+        try run("DELETE FROM openid_consent WHERE client = ?", [client])
+        try run("DELETE FROM openid_device WHERE client = ?", [client])
         try deleteLogoutEndpoint(of: client)
         try run("DELETE FROM openid_client WHERE id = ?", [client])
-        try audit(.openIDClientDeleted, object: client.rawValue)
+        try audit(.openIDClientDeleted, object: named)
     }
 
     func save(_ client: OpenIDClient, isNew: Bool) throws {
+        if !isNew { try endUnasked(client) }
         try run(
             """
-            INSERT INTO openid_client (\(OpenIDClient.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            ON CONFLICT (id) DO UPDATE SET name = excluded.name, secret_hash = excluded.secret_hash,
+            INSERT INTO openid_client (\(OpenIDClient.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+            ?, ?, ?) ON CONFLICT (id) DO UPDATE SET name = excluded.name, secret_hash = excluded.secret_hash,
             former_secret_hash = excluded.former_secret_hash, former_secret_until = excluded.former_secret_until,
             redirect_uris = excluded.redirect_uris, logout_uris = excluded.logout_uris,
             back_channel_logout_uri = excluded.back_channel_logout_uri,
             back_channel_public_only = excluded.back_channel_public_only, scopes = excluded.scopes,
-            groups = excluded.groups, requires_pkce = excluded.requires_pkce, updated_at = excluded.updated_at
+            groups = excluded.groups, requires_pkce = excluded.requires_pkce, needs_consent = excluded.needs_consent,
+            allows_device = excluded.allows_device, updated_at = excluded.updated_at
             """,
             [
                 client.id, client.name, client.secrets?.current, client.secrets?.former, client.secrets?.formerUntil,
                 TextList(client.redirectURIs), TextList(client.logoutURIs), client.backChannelLogoutURI,
                 client.backChannelPublicOnly, TextList(client.scopes), TextList(client.groups), client.requiresPKCE,
-                client.createdAt, client.updatedAt, client.lastUsedAt, client.lastRefusedAt,
+                client.needsConsent, client.document, client.allowsDevice, client.createdAt, client.updatedAt,
+                client.lastUsedAt, client.lastRefusedAt,
             ])
         try setLogoutEndpoint(of: client)
-        try audit(isNew ? .openIDClientAdded : .openIDClientChanged, object: client.id.rawValue)
+        try audit(isNew ? .openIDClientAdded : .openIDClientChanged, object: client.clientID)
     }
 }
 
@@ -207,6 +266,12 @@ extension Database {
         try await write(at: now) { transaction in
             let found = try transaction.openIDClients()
             let wanted = change(found)
+            for client in wanted {
+                let unknown = try transaction.unknownScopes(of: client, before: found.first { $0.id == client.id })
+                if let problem = ClientProblem.unknown(unknown).first {
+                    throw Failure(.invalidRequest, "\(client.id): \(problem)")
+                }
+            }
             for client in found where !wanted.contains(where: { $0.id == client.id }) {
                 try transaction.delete(client.id)
             }

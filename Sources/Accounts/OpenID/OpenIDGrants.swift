@@ -16,11 +16,13 @@ extension HeldGrant {
         "g.id", "g.client", "g.user", "g.session", "g.redirect_uri", "g.scopes", "g.nonce", "g.challenge",
         "g.authenticated_at", "g.code_hash", "g.code_expires_at", "g.is_code_used", "g.access_hash",
         "g.access_expires_at", "g.access_scopes", "g.former_access_hash", "g.former_access_expires_at",
-        "g.former_access_scopes", "g.refresh_hash", "g.former_refresh_hash", "g.refreshed_at", "g.expires_at")
+        "g.former_access_scopes", "g.services", "g.access_service", "g.former_access_service", "g.refresh_hash",
+        "g.former_refresh_hash", "g.refreshed_at", "g.expires_at")
 
     fileprivate static let byID = """
         SELECT \(columns), u.updated_at AS "u.updated_at", s.last_seen_at AS "s.last_seen_at", \
-        s.expires_at AS "s.expires_at", c.scopes AS "c.scopes", c.groups AS "c.groups", \(User.columns) \
+        s.expires_at AS "s.expires_at", c.scopes AS "c.scopes", c.groups AS "c.groups", \
+        c.document AS "c.document", \(User.columns) \
         FROM openid_grant g JOIN user u ON u.id = g.user JOIN openid_client c ON c.id = g.client \
         JOIN apple_identity i ON i.user = u.id AND i.id = (\(User.firstIdentity)) \
         LEFT JOIN session s ON s.id = g.session WHERE g.id = ?
@@ -35,6 +37,8 @@ extension HeldGrant {
             authenticatedAt: try row["g.authenticated_at"],
             code: Grant.Token(hash: try row["g.code_hash"], expiresAt: try row["g.code_expires_at"]),
             isCodeUsed: try row["g.is_code_used"], expiresAt: try row["g.expires_at"])
+        let services: TextList? = try row["g.services"]
+        grant.services = services?.items ?? []
         grant.access = try Self.access(row, "access", grant.scopes)
         grant.formerAccess = try Self.access(row, "former_access", grant.scopes)
         if let hash: Digest256 = try row["g.refresh_hash"] {
@@ -48,7 +52,8 @@ extension HeldGrant {
         self.init(
             grant: grant, user: try User(row), userUpdatedAt: try row["u.updated_at"],
             sessionEnd: end.flatMap { now < $0 ? $0 : nil },
-            clientScopes: try row.scopes("c.scopes"), clientGroups: try row.texts("c.groups"))
+            clientScopes: try row.scopes("c.scopes"), clientGroups: try row.texts("c.groups"),
+            clientDocument: try row["c.document"])
     }
 
     /// - Parameter scopes: of the grant, where the token has no others.
@@ -60,13 +65,25 @@ extension HeldGrant {
         else { return nil }
         let own: TextList? = try row["g.\(name)_scopes"]
         return Grant.Access(
-            hash: hash, expiresAt: end, scopes: own?.items.compactMap { OpenIDScope(rawValue: $0) } ?? scopes)
+            hash: hash, expiresAt: end, scopes: own?.items.compactMap { OpenIDScope(rawValue: $0) } ?? scopes,
+            service: try row["g.\(name)_service"])
     }
 }
 
 extension Snapshot {
     fileprivate func grant(_ id: Grant.ID) throws -> HeldGrant? {
-        try firstRow(HeldGrant.byID, [id]).map { try HeldGrant($0, context.sessionLimits, at: now) }
+        guard let row = try firstRow(HeldGrant.byID, [id]) else { return nil }
+        var held = try HeldGrant(row, context.sessionLimits, at: now)
+        held.services = try held.grant.services.compactMap { try service(at: $0) }
+        guard held.grant.services.count > 1 else { return held }
+        // Scopes are of the whole grant: a service may have got one later that was allowed at another. For an own
+        // application, nothing is stored.
+        let allowed = try consents(of: held.user.id).filter { $0.client == held.grant.client }
+        for index in held.services.indices where !allowed.isEmpty {
+            let here = allowed.first { $0.service.isExactly(held.services[index].uri) }?.scopes ?? []
+            held.services[index].scopes.removeAll { !here.contains($0.scope) }
+        }
+        return held
     }
 }
 
@@ -75,13 +92,41 @@ extension Transaction {
         try run(
             """
             INSERT INTO openid_grant (id, client, user, session, redirect_uri, scopes, nonce, challenge,
-            authenticated_at, code_hash, code_expires_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            authenticated_at, code_hash, code_expires_at, expires_at, services)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
                 grant.id, grant.client, grant.user, grant.session, grant.redirectURI,
                 TextList(grant.scopes), grant.nonce, grant.challenge, grant.authenticatedAt,
                 grant.code.hash, grant.code.expiresAt, grant.expiresAt,
+                grant.services.isEmpty ? nil : TextList(grant.services),
             ])
+    }
+
+    /// Stores a grant, and its client as a participant of the session.
+    ///
+    /// - Parameters:
+    ///   - client: stored too, if it is known by a document.
+    ///   - scopes: for a third-party application, what the person must have allowed, by service.
+    ///   - isAllowed: whether the person allows it now, which is stored.
+    func save(
+        _ grant: Grant, of client: OpenIDClient?, needing scopes: [String: [OpenIDScope]], isAllowed: Bool
+    ) throws -> GrantOutcome {
+        // Not without consent for a client that has just been registered as a third-party application.
+        let isOpen = try exists(
+            """
+            SELECT 1 FROM session WHERE id = ?
+            AND NOT EXISTS (SELECT 1 FROM openid_client WHERE id = ? AND (needs_consent = 1 OR document IS NOT NULL))
+            """, [grant.session, scopes.isEmpty ? grant.client.rawValue : ""])
+        guard isOpen else { return .sessionEnded }
+        let name = client?.clientID ?? grant.client.rawValue
+        guard try isConsented(scopes, of: grant.user, to: grant.client, named: name, isAllowed: isAllowed) else {
+            return .notAllowed
+        }
+        if let client, client.document != nil { try saveDocumentClient(client) }
+        try insert(grant)
+        try recordParticipant(grant.client, in: grant.session)
+        return .saved
     }
 
     /// Writes the columns that can change.
@@ -89,12 +134,13 @@ extension Transaction {
         try run(
             """
             UPDATE openid_grant SET is_code_used = ?, access_hash = ?, access_expires_at = ?, access_scopes = ?,
-            former_access_hash = ?, former_access_expires_at = ?, former_access_scopes = ?, refresh_hash = ?,
-            former_refresh_hash = ?, refreshed_at = ?, expires_at = ? WHERE id = ?
+            former_access_hash = ?, former_access_expires_at = ?, former_access_scopes = ?, access_service = ?,
+            former_access_service = ?, refresh_hash = ?, former_refresh_hash = ?, refreshed_at = ?, expires_at = ? WHERE id = ?
             """,
             [
                 grant.isCodeUsed, grant.access?.hash, grant.access?.expiresAt, Self.scopes(of: grant.access),
                 grant.formerAccess?.hash, grant.formerAccess?.expiresAt, Self.scopes(of: grant.formerAccess),
+                grant.access?.service, grant.formerAccess?.service,
                 grant.refresh?.hash, grant.refresh?.former, grant.refresh?.usedAt, grant.expiresAt, grant.id,
             ])
     }
@@ -116,19 +162,21 @@ extension Transaction {
         }
     }
 
-    /// The clients that hold something of a person, or whose grants have expired while the person is signed in there.
+    /// The clients that hold something of a person, or may without asking, or whose grants have expired while the person
+    /// is signed in there.
     func clients(of user: UserID) throws -> [OpenIDClientID] {
         try rows(
             """
-            SELECT client FROM openid_grant WHERE user = ?1 UNION
+            SELECT client FROM openid_grant WHERE user = ?1 UNION SELECT client FROM openid_consent WHERE user = ?1 UNION
             SELECT p.client FROM openid_participant p JOIN session s ON s.id = p.session WHERE s.user = ?1
             ORDER BY client
             """, [user]
         ).map { try $0["client"] }
     }
 
-    /// Ends everything that a client holds of a person, in every session.
+    /// Ends everything that a client holds of a person, in every session, and forgets the person's consent.
     func endGrants(of user: UserID, at client: OpenIDClientID) throws {
+        try run("DELETE FROM openid_consent WHERE user = ? AND client = ?", [user, client])
         try run("DELETE FROM openid_grant WHERE user = ? AND client = ?", [user, client])
         try run(
             "DELETE FROM openid_participant WHERE client = ? AND session IN (SELECT id FROM session WHERE user = ?)",
@@ -136,22 +184,26 @@ extension Transaction {
     }
 
     /// Ends a person's grants of sessions that have ended, refresh tokens included: the person may no longer sign in.
+    /// Without a session, every consent is forgotten too.
     func endGrants(of user: UserID) throws {
         try run(
             "DELETE FROM openid_grant WHERE user = ?1 AND session NOT IN (SELECT id FROM session WHERE user = ?1)",
             [user])
+        try run(
+            "DELETE FROM openid_consent WHERE user = ?1 AND NOT EXISTS (SELECT 1 FROM session WHERE user = ?1)", [user])
     }
 }
 
 extension Database {
-    /// Stores a grant, and its client as a participant of the session; false when the session has ended.
-    package func saveGrant(_ grant: Grant, at now: Timestamp) async throws(Failure) -> Bool {
+    /// `Transaction.save`.
+    package func saveGrant(
+        _ grant: Grant, of client: OpenIDClient? = nil, needing scopes: [String: [OpenIDScope]] = [:],
+        isAllowed: Bool = false, at now: Timestamp
+    ) async throws(Failure) -> GrantOutcome {
         try await write(at: now) { transaction in
             transaction.claim(.session(grant.session))
-            guard try transaction.exists("SELECT 1 FROM session WHERE id = ?", [grant.session]) else { return false }
-            try transaction.insert(grant)
-            try transaction.recordParticipant(grant.client, in: grant.session)
-            return true
+            if !scopes.isEmpty { transaction.claim(.user(grant.user), .client(grant.client)) }
+            return try transaction.save(grant, of: client, needing: scopes, isAllowed: isAllowed)
         }
     }
 

@@ -20,20 +20,24 @@ package struct OpenIDProvider: Sendable {
     private let audiences: [String]
     let tokens: IDTokens
     let keyring: SealingKeyring
+    /// Nil: only registered clients.
+    let documents: ClientDocuments?
     let clock: any WallClock
     let random: any RandomSource
     private let uses = UseTimes<OpenIDClientID>()
     private let refusals = UseTimes<OpenIDClientID>()
+    let serviceUses = UseTimes<OpenIDClientID>()
 
     package init(
         issuer: String, audiences: [String], database: Database, keys: SigningKeys, keyring: SealingKeyring,
-        runtime: Runtime
+        documents: ClientDocuments? = nil, runtime: Runtime
     ) {
         self.issuer = issuer
         self.audiences = audiences
         self.database = database
         tokens = IDTokens(issuer: issuer, keys: keys)
         self.keyring = keyring
+        self.documents = documents
         clock = runtime.clock
         random = runtime.random
     }
@@ -74,11 +78,11 @@ package struct OpenIDProvider: Sendable {
         var onward: String {
             request.query(mark: known == nil ? mark.seal(for: request, with: keyring) : request.mark ?? "")
         }
-        var login: AuthorizeAnswer { .signIn(query: onward) }
         let isSilent = request.prompt == AuthorizePrompt.none
-        guard let signedIn, request.isAnswered(by: signedIn.session, known, at: now) else {
-            return isSilent ? .error(ProviderError(.loginRequired, "the person must sign in")) : login
+        var login: AuthorizeAnswer {
+            isSilent ? .error(ProviderError(.loginRequired, "the person must sign in")) : .signIn(query: onward)
         }
+        guard let signedIn, request.isAnswered(by: signedIn.session, known, at: now) else { return login }
         if let subject, subject != signedIn.user.id {
             let isSettled = known.map { signedIn.session.createdAt >= $0.begunAt } ?? false
             return isSettled || isSilent ? .error(ProviderError(.loginRequired, "another person is signed in")) : login
@@ -87,19 +91,26 @@ package struct OpenIDProvider: Sendable {
             let error = ProviderError(.accessDenied, "the person may not use this client")
             return isSilent ? .error(error) : .notAllowed(error)
         }
-        if request.client.isPublic, request.address.program != nil,
-            !allows(ticket, request, in: signedIn.session.id, at: now)
-        {
+        let (isForeign, isNative) = (request.client.isForeign, request.isNative)
+        let isAllowed = allows(ticket, request.digest, in: signedIn.session.id, at: now)
+        var ask: AuthorizeAnswer {
             if isSilent {
-                return .error(ProviderError(.interactionRequired, "the person must allow it in the browser"))
+                let code = isNative ? ProviderError.Code.interactionRequired : .consentRequired
+                return .error(ProviderError(code, "the person must allow it in the browser"))
             }
             return .ask(
-                query: onward, ticket: decisionTicket(for: request, in: signedIn.session.id, at: now), signedIn)
+                query: onward, ticket: decisionTicket(for: request.digest, in: signedIn.session.id, at: now), signedIn)
         }
+        if !isAllowed, isNative || isForeign && request.asksConsent { return ask }
         let (grant, code) = grant(request, signedIn, at: now)
-        // Ended in the meantime.
-        guard try await database.saveGrant(grant, at: now) else { return login }
-        return .code(code)
+        let needed = isForeign ? request.services.scopes(asked: request.scopes) : [:]
+        switch try await database.saveGrant(
+            grant, of: request.client, needing: needed, isAllowed: isAllowed, at: now)
+        {
+        case .saved: return .code(code)
+        case .notAllowed: return ask
+        case .sessionEnded: return login
+        }
     }
 
     /// Stores a request of `AuthorizeAnswer.signIn` that is too long to be sent through Apple; nil while there are too
@@ -124,7 +135,8 @@ package struct OpenIDProvider: Sendable {
         let session = signedIn.session
         let grant = Grant(
             id: id, client: request.client.id, user: signedIn.user.id, session: session.id,
-            redirectURI: request.address.redirectURI, scopes: request.scopes, nonce: request.nonce,
+            redirectURI: request.address.redirectURI, scopes: request.scopes, services: request.services.map(\.uri),
+            nonce: request.nonce,
             challenge: request.challenge, authenticatedAt: session.createdAt,
             code: Grant.Token(hash: code.hash, expiresAt: now.adding(seconds: Self.codeLifetime)),
             expiresAt: now.adding(seconds: Self.codeLifetime))
@@ -133,15 +145,13 @@ package struct OpenIDProvider: Sendable {
 
     // MARK: Clients
 
-    /// Nil also for a client with an assertion audience's name, perhaps configured later (RFC 8725 §3.12).
-    package func client(_ id: OpenIDClientID) async throws(Failure) -> OpenIDClient? {
-        audiences.contains { $0.isExactly(id.rawValue) } ? nil : try await database.openIDClient(id)
-    }
+    /// A client that has an assertion audience's name, perhaps configured later, is unknown (RFC 8725 §3.12).
+    func isAudience(_ name: String) -> Bool { audiences.contains { $0.isExactly(name) } }
 
     /// The client of a request, proven. A wrong secret is recorded for the operator.
     package func authenticate(_ request: ProviderRequest) async throws(Failure) -> OpenIDClient {
         let now = clock.now()
-        let client = try await client(request.clientID)
+        let client = try await storedClient(named: request.clientID)
         func refused(_ cause: String) -> Failure {
             .oauth(
                 .invalidClient, "unknown client, or wrong client authentication",
@@ -171,7 +181,8 @@ package struct OpenIDProvider: Sendable {
     /// The answer of the token endpoint (OIDC Core §3.1.3.3, §12.2).
     package struct TokenAnswer: Sendable {
         package var access: GrantedAccessToken
-        package var idToken: Secret
+        /// Nil for a grant without `openid`, which is for services alone.
+        package var idToken: Secret?
         package var refresh: GrantedRefreshToken?
         /// Seconds.
         package var expiresIn: Int64
@@ -182,16 +193,20 @@ package struct OpenIDProvider: Sendable {
     package func tokens(for request: ProviderRequest, of client: OpenIDClient) async throws(Failure) -> TokenAnswer {
         let answer: TokenAnswer
         switch try TokenRequest(request) {
-        case .code(let code, let redirectURI, let verifier):
-            answer = try await exchange(code, redirectURI: redirectURI, verifier: verifier, client)
-        case .refresh(let token, let scopes): answer = try await refresh(token, scopes, client)
+        case .code(let code, let redirectURI, let verifier, let resource):
+            answer = try await exchange(code, redirectURI: redirectURI, verifier: verifier, resource, client)
+        case .device(let code, let resource):
+            try client.requireDevice()
+            try await database.poll(code, of: client.id, at: clock.now()).requireAllowed()
+            answer = try await exchange(code, redirectURI: "", verifier: nil, resource, client)
+        case .refresh(let token, let scopes, let resource): answer = try await refresh(token, scopes, resource, client)
         }
         await touch(client, isRefused: false, at: clock.now())
         return answer
     }
 
     private func exchange(
-        _ code: GrantedCode, redirectURI: String, verifier: String?, _ client: OpenIDClient
+        _ code: some GrantToken, redirectURI: String, verifier: String?, _ resource: String?, _ client: OpenIDClient
     ) async throws(Failure) -> TokenAnswer {
         let now = clock.now()
         let access = GrantedAccessToken.make(code.grant, secret: random.bytes(32))
@@ -205,9 +220,12 @@ package struct OpenIDProvider: Sendable {
             if let cause = Self.refusal(of: held, redirectURI: redirectURI, verifier: verifier, at: now) {
                 return (.keep, refused(cause))
             }
-            let scopes = held.allowed(held.grant.scopes)
+            let service: Service?
+            do throws(Failure) { service = try held.service(named: resource) } catch { return (.keep, .failure(error)) }
+            let scopes = held.allowed(held.grant.scopes, at: service)
             held.grant.isCodeUsed = true
-            held.grant.access = Grant.Access(hash: access.hash, expiresAt: held.accessEnd(at: now), scopes: scopes)
+            held.grant.access = Grant.Access(
+                hash: access.hash, expiresAt: held.accessEnd(at: now), scopes: scopes, service: service?.uri)
             held.grant.expiresAt = held.accessEnd(at: now)
             if scopes.contains(.offlineAccess) {
                 held.grant.refresh = Grant.Refresh(hash: refresh.hash)
@@ -243,7 +261,7 @@ package struct OpenIDProvider: Sendable {
     private typealias Granted = Result<HeldGrant, Failure>
 
     private func refresh(
-        _ token: GrantedRefreshToken, _ scopes: [OpenIDScope]?, _ client: OpenIDClient
+        _ token: GrantedRefreshToken, _ scopes: [OpenIDScope]?, _ resource: String?, _ client: OpenIDClient
     ) async throws(Failure) -> TokenAnswer {
         let now = clock.now()
         let isIssued = token.isIssued(by: keyring)
@@ -258,10 +276,14 @@ package struct OpenIDProvider: Sendable {
             guard held.isAdmitted, held.mayRefresh else {
                 return (.keep, refused("the client or the person may no longer use it"))
             }
+            let service = Result { () throws(Failure) in try held.service(named: resource) }
             if let former = refresh.former, let usedAt = refresh.usedAt, constantTimeEquals(former, token.hash),
                 // In either direction: two servers' clocks differ.
                 abs(now.milliseconds - usedAt.milliseconds) <= Self.refreshGrace * 1_000
             {
+                guard case .success(let same) = service, same?.uri == held.grant.access?.service else {
+                    return (.keep, .failure(.oauth(.invalidTarget, "the first request was for another service")))
+                }
                 return (.keep, .success(held))
             }
             guard constantTimeEquals(refresh.hash, token.hash) else {
@@ -271,8 +293,9 @@ package struct OpenIDProvider: Sendable {
             guard scopes?.allSatisfy(held.grant.scopes.contains) ?? true else {
                 return (.keep, .failure(.oauth(.invalidScope, "the scope is wider than what was granted")))
             }
-            let next = held.renewed(by: candidates[0], former: token.hash, scopes, at: now)
-            return (.replace(next.grant), .success(next))
+            let next = service.map { held.renewed(by: candidates[0], former: token.hash, scopes, for: $0, at: now) }
+            guard case .success(let renewed) = next else { return (.keep, next) }
+            return (.replace(renewed.grant), next)
         }.get()
         guard let refresh = held.grant.refresh, let usedAt = refresh.usedAt,
             let next = candidates.first(where: { constantTimeEquals($0.refresh.hash, refresh.hash) })
@@ -297,25 +320,32 @@ package struct OpenIDProvider: Sendable {
         _ held: HeldGrant, _ access: GrantedAccessToken, _ refresh: GrantedRefreshToken?, isFirst: Bool,
         at moment: Timestamp
     ) async throws(Failure) -> TokenAnswer {
-        let idToken = try await tokens.make(of: held, access: access, isFirst: isFirst, at: moment)
+        var idToken: Secret?
+        if held.grant.scopes.contains(.openid) {
+            idToken = Secret(try await tokens.make(of: held, access: access, isFirst: isFirst, at: moment))
+        }
         let end = held.grant.access?.expiresAt ?? moment
         return TokenAnswer(
-            access: access, idToken: Secret(idToken), refresh: refresh,
+            access: access, idToken: idToken, refresh: refresh,
             expiresIn: max(0, (end.milliseconds - moment.milliseconds) / 1_000), scopes: held.accessScopes)
     }
 
     // MARK: Access and revocation
 
-    /// The grant of a live access token; nil for anything else. Its scopes are those the client may still ask for.
+    /// The grant of a live access token; nil for anything else. Its scopes are those that still apply. Only its service
+    /// may be told of a service's (`Grant.Access.service`).
     package func grant(access text: String) async throws(Failure) -> HeldGrant? {
         guard let token = GrantedAccessToken(parsing: text) else { return nil }
         let now = clock.now()
-        guard var held = try await database.grant(token.grant, at: now), held.isLive else { return nil }
+        guard var held = try await database.grant(token.grant, at: now), held.isLive,
+            admits(document: held.clientDocument)
+        else { return nil }
         let known = [held.grant.access, held.grant.formerAccess].compactMap(\.self)
         guard let access = known.first(where: { constantTimeEquals($0.hash, token.hash) }), now < access.expiresAt
         else { return nil }
         held.grant.access = access
-        return held
+        // A service that is gone has no tokens.
+        return access.service == nil || held.accessService != nil ? held : nil
     }
 
     /// Ends a token of this client (RFC 7009 §2.1): a refresh token with its whole grant. Ignores unknown ones.
@@ -350,22 +380,32 @@ private typealias Successors = (access: GrantedAccessToken, refresh: GrantedRefr
 
 extension HeldGrant {
     /// The scopes of its access token that still apply.
-    package var accessScopes: [OpenIDScope] { allowed(grant.access?.scopes ?? grant.scopes) }
+    package var accessScopes: [OpenIDScope] { allowed(grant.access?.scopes ?? grant.scopes, at: accessService) }
 
-    /// After a refresh. The former access token stays valid for a moment, for calls in flight.
+    /// After a refresh.
     fileprivate func renewed(
-        by next: Successors, former: Digest256, _ scopes: [OpenIDScope]?, at now: Timestamp
+        by next: Successors, former: Digest256, _ scopes: [OpenIDScope]?, for service: Service?, at now: Timestamp
     ) -> HeldGrant {
         var held = self
         held.grant.refresh = Grant.Refresh(hash: next.refresh.hash, former: former, usedAt: now)
-        held.grant.formerAccess = grant.access
-        let end = now.adding(seconds: OpenIDProvider.refreshGrace)
-        if let access = grant.access { held.grant.formerAccess?.expiresAt = min(access.expiresAt, end) }
+        held.grant.formerAccess = replaced(by: service, at: now)
         held.grant.access = Grant.Access(
             hash: next.access.hash, expiresAt: now.adding(seconds: OpenIDProvider.accessLifetime),
-            scopes: allowed(scopes ?? grant.scopes))
+            scopes: allowed(scopes ?? grant.scopes, at: service), service: service?.uri)
         held.grant.expiresAt = now.adding(seconds: OpenIDProvider.refreshLifetime)
         return held
+    }
+
+    /// The other access token after a refresh for this service: another service's keeps its time; one for the same stays
+    /// valid for a moment, for calls in flight.
+    private func replaced(by service: Service?, at now: Timestamp) -> Grant.Access? {
+        func isOther(_ access: Grant.Access?) -> Bool { access.map { $0.service != service?.uri } ?? false }
+        if isOther(grant.access) { return grant.access }
+        if let former = grant.formerAccess, isOther(former), now < former.expiresAt { return former }
+        var access = grant.access
+        let end = now.adding(seconds: OpenIDProvider.refreshGrace)
+        if let own = access?.expiresAt { access?.expiresAt = min(own, end) }
+        return access
     }
 
     /// An access token without a refresh token ends with its session.

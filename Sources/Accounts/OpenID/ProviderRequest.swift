@@ -5,10 +5,11 @@ import Storage
 
 /// A request to the token or revocation endpoint, as parsed.
 package struct ProviderRequest: Sendable {
-    let clientID: OpenIDClientID
+    /// A registered id, or the address of a document.
+    let clientID: String
     /// Any of them may be its secret (RFC 6749 §2.3.1). Empty without client authentication.
     let secrets: [OpenIDClientSecret]
-    private let fields: [FormField]
+    let fields: [FormField]
 
     /// Of a form, with the values of `Authorization`. Throws `invalid_request` or `invalid_client`.
     package init(_ fields: [FormField], authorization: [String]) throws(Failure) {
@@ -24,7 +25,7 @@ package struct ProviderRequest: Sendable {
                 throw .oauth(.invalidRequest, "the client uses two authentication methods")
             }
             let (id, secrets) = try Self.basic(first)
-            guard named.map({ $0 == id }) ?? true else {
+            guard named.map({ $0.isExactly(id) }) ?? true else {
                 throw .oauth(.invalidRequest, "client_id is not the authenticated client")
             }
             (clientID, self.secrets) = (id, secrets)
@@ -37,20 +38,29 @@ package struct ProviderRequest: Sendable {
 
     subscript(name: String) -> String? { fields.value(name) }
 
+    /// The service that the token is for (RFC 8707 §2.2).
+    ///
+    /// - Throws: `invalid_target` for several: a token is for one.
+    func resource() throws(Failure) -> String? {
+        let named = fields.filter { $0.name.isExactly("resource") && !$0.value.isEmpty }
+        guard named.count <= 1 else { throw .oauth(.invalidTarget, "resource must name one service") }
+        return named.first?.value
+    }
+
     private static let names = [
         "grant_type", "code", "redirect_uri", "code_verifier", "refresh_token", "scope", "client_id", "client_secret",
-        "client_assertion", "client_assertion_type", "token", "token_type_hint",
+        "client_assertion", "client_assertion_type", "token", "token_type_hint", "device_code",
     ]
 
-    private static func clientID(_ text: String) throws(Failure) -> OpenIDClientID {
-        guard let id = OpenIDClientID(parsing: text) else { throw .oauth(.invalidClient, "unknown client") }
-        return id
+    private static func clientID(_ text: String) throws(Failure) -> String {
+        guard OpenIDClientID(named: text) != nil else { throw .oauth(.invalidClient, "unknown client") }
+        return text
     }
 
     /// Both halves are form-encoded before they are joined (RFC 6749 §2.3.1); Authlib and others leave that out, so a
     /// secret may be either form. Ours and ids have no character that differs: only an operator's own secret may.
     /// - Returns: no secret for an empty one (RFC 6749 §2.3.1), as oidc-agent sends for a public client.
-    private static func basic(_ value: String) throws(Failure) -> (OpenIDClientID, [OpenIDClientSecret]) {
+    static func basic(_ value: String) throws(Failure) -> (String, [OpenIDClientSecret]) {
         let parts = value.split(separator: " ", maxSplits: 1)
         guard parts.count == 2, parts[0].lowercased() == "basic",
             let bytes = Base64.decode(Array(parts[1].drop { $0 == " " }.utf8)),
@@ -84,8 +94,12 @@ extension [FormField] {
 
 /// A request to the token endpoint (RFC 6749 §4.1.3, §6).
 enum TokenRequest {
-    case code(GrantedCode, redirectURI: String, verifier: String?)
-    case refresh(GrantedRefreshToken, scopes: [OpenIDScope]?)
+    case code(GrantedCode, redirectURI: String, verifier: String?, resource: String?)
+    case refresh(GrantedRefreshToken, scopes: [OpenIDScope]?, resource: String?)
+    case device(GrantedDeviceCode, resource: String?)
+
+    /// RFC 8628 §3.4.
+    static let deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
 
     init(_ request: ProviderRequest) throws(Failure) {
         switch request["grant_type"] {
@@ -93,14 +107,21 @@ enum TokenRequest {
             guard let code = request["code"] else { throw .oauth(.invalidRequest, "code is missing") }
             guard let uri = request["redirect_uri"] else { throw .oauth(.invalidRequest, "redirect_uri is missing") }
             guard let code = GrantedCode(parsing: code) else { throw Self.refusedCode() }
-            self = .code(code, redirectURI: uri, verifier: request["code_verifier"])
+            self = .code(
+                code, redirectURI: uri, verifier: request["code_verifier"], resource: try request.resource())
         case "refresh_token":
             guard let text = request["refresh_token"] else { throw .oauth(.invalidRequest, "refresh_token is missing") }
             guard let token = GrantedRefreshToken(parsing: text) else { throw Self.refusedRefresh() }
-            self = .refresh(token, scopes: try request["scope"].map(Self.scopes))
+            self = .refresh(
+                token, scopes: try request["scope"].map(Self.scopes), resource: try request.resource())
+        case Self.deviceGrant:
+            guard let code = request["device_code"] else { throw .oauth(.invalidRequest, "device_code is missing") }
+            guard let code = GrantedDeviceCode(parsing: code) else { throw Self.refusedCode() }
+            self = .device(code, resource: try request.resource())
         case nil: throw .oauth(.invalidRequest, "grant_type is missing")
         default:
-            throw .oauth(.unsupportedGrantType, "grant_type must be authorization_code or refresh_token")
+            throw .oauth(
+                .unsupportedGrantType, "grant_type must be authorization_code, refresh_token or \(Self.deviceGrant)")
         }
     }
 
@@ -127,7 +148,7 @@ enum TokenRequest {
 
 /// An error of the protocol, for the client.
 package struct ProviderError: Hashable, Sendable {
-    /// The codes of RFC 6749 §4.1.2.1 and §5.2, OIDC Core §3.1.2.6 and RFC 6750 §3.1.
+    /// The codes of RFC 6749 §4.1.2.1 and §5.2, OIDC Core §3.1.2.6, RFC 6750 §3.1 and RFC 8628 §3.5.
     package enum Code: String, Sendable, CaseIterable {
         case invalidRequest = "invalid_request"
         case accessDenied = "access_denied"
@@ -142,6 +163,12 @@ package struct ProviderError: Hashable, Sendable {
         case invalidGrant = "invalid_grant"
         case unsupportedGrantType = "unsupported_grant_type"
         case invalidToken = "invalid_token"
+        case invalidTarget = "invalid_target"
+        case consentRequired = "consent_required"
+        case unauthorizedClient = "unauthorized_client"
+        case authorizationPending = "authorization_pending"
+        case slowDown = "slow_down"
+        case expiredToken = "expired_token"
     }
 
     package var code: Code
@@ -156,7 +183,7 @@ package struct ProviderError: Hashable, Sendable {
     fileprivate var reason: ReasonCode {
         switch code {
         case .invalidClient: .openIDClientRefused
-        case .invalidGrant: .openIDGrantRefused
+        case .invalidGrant, .expiredToken: .openIDGrantRefused
         case .invalidToken: .invalidToken
         case .temporarilyUnavailable: .unavailable
         default: .invalidRequest
@@ -170,8 +197,8 @@ extension Failure {
         let error = ProviderError(code, text)
         var failure = Failure(error.reason, cause ?? text)
         failure.oauth = error
-        // Access tokens expire every hour.
-        if code == .invalidToken { failure.level = .debug }
+        // Access tokens expire every hour; devices ask every five seconds.
+        if [.invalidToken, .authorizationPending, .slowDown].contains(code) { failure.level = .debug }
         return failure
     }
 
@@ -179,7 +206,7 @@ extension Failure {
     package func of(_ client: OpenIDClient) -> Failure {
         guard oauth != nil else { return self }
         var failure = self
-        failure.detail = "client \(client.id): \(description)"
+        failure.detail = "client \(client.clientID): \(description)"
         return failure
     }
 }

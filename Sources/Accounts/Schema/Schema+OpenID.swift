@@ -90,4 +90,80 @@ extension Schema {
             CREATE INDEX session_created ON session (created_at, id);
 
             """)
+
+    /// Older versions would show a service's token at userinfo.
+    static let consent = SchemaStep(
+        name: "0037-consent",
+        sql: """
+            -- document: the address of a client metadata document, which is its client_id in requests; null when an
+            -- operator registered it.
+            ALTER TABLE openid_client ADD COLUMN needs_consent INTEGER NOT NULL DEFAULT 0;
+            ALTER TABLE openid_client ADD COLUMN document TEXT;
+            CREATE UNIQUE INDEX openid_client_document ON openid_client (document) WHERE document IS NOT NULL;
+
+            -- services: what it is for; null: userinfo alone. access_service: of the access token.
+            ALTER TABLE openid_grant ADD COLUMN services TEXT;
+            ALTER TABLE openid_grant ADD COLUMN access_service TEXT;
+            ALTER TABLE openid_grant ADD COLUMN former_access_service TEXT;
+
+            -- What a person has allowed a client. service: '' for claims about the person.
+            CREATE TABLE openid_consent (
+                user TEXT NOT NULL REFERENCES user (id) ON DELETE CASCADE,
+                client TEXT NOT NULL,
+                service TEXT NOT NULL,
+                scopes TEXT NOT NULL,
+                given_at INTEGER NOT NULL,
+                PRIMARY KEY (user, client, service)
+            ) STRICT, WITHOUT ROWID;
+
+            -- Protected resources (RFC 8707). meanings: in the order of scopes, what each lets an application do.
+            -- id: the name with which it authenticates.
+            CREATE TABLE openid_service (
+                uri TEXT PRIMARY KEY,
+                id TEXT NOT NULL UNIQUE,
+                name TEXT NOT NULL,
+                scopes TEXT NOT NULL,
+                meanings TEXT NOT NULL,
+                secret_hash BLOB NOT NULL,
+                former_secret_hash BLOB,
+                former_secret_until INTEGER,
+                created_at INTEGER NOT NULL,
+                updated_at INTEGER NOT NULL,
+                last_used_at INTEGER
+            ) STRICT, WITHOUT ROWID;
+
+            """)
+
+    static let device = SchemaStep(
+        name: "0038-device", admits: "0037-consent",
+        sql: """
+            -- allows_device: whether devices may use it, which show a code.
+            ALTER TABLE openid_client ADD COLUMN allows_device INTEGER NOT NULL DEFAULT 0;
+
+            -- Requests of devices (RFC 8628), until they expire. id: of the grant that comes of it. session: in which a
+            -- person decided; null: not yet.
+            CREATE TABLE openid_device (
+                id BLOB PRIMARY KEY,
+                client TEXT NOT NULL,
+                code_hash BLOB NOT NULL,
+                user_code TEXT NOT NULL UNIQUE,
+                scopes TEXT NOT NULL,
+                services TEXT NOT NULL,
+                user_agent TEXT NOT NULL,
+                address TEXT NOT NULL,
+                expires_at INTEGER NOT NULL,
+                session TEXT,
+                is_allowed INTEGER NOT NULL DEFAULT 0,
+                polled_at INTEGER,
+                poll_interval INTEGER NOT NULL
+            ) STRICT, WITHOUT ROWID;
+
+            -- Wrong codes. subject: SHA-256 of a person's id or of an address.
+            CREATE TABLE openid_device_try (
+                subject BLOB PRIMARY KEY,
+                tries INTEGER NOT NULL,
+                ends_at INTEGER NOT NULL
+            ) STRICT, WITHOUT ROWID;
+
+            """)
 }

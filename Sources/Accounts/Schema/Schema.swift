@@ -11,7 +11,7 @@ package import Storage
 package enum Schema {
     package static let steps: [SchemaStep] = [
         first, openID, logoutTokens, operatorPage, narrowedTokens, search, outgoing, withoutPasswords, lastSignIn,
-        organization, endedAccess,
+        organization, endedAccess, consent, device,
     ]
 
     /// The tables of the first release. Its number follows the steps of versions that were never released.

@@ -92,7 +92,8 @@ extension Transaction {
     }
 
     /// Finds or creates the person, and applies what this sign-in says about them; nil when sign-up is closed to them.
-    func admit(_ record: SignInRecord) throws -> Person? {
+    /// - Parameter externalID: of a person who is created.
+    func admit(_ record: SignInRecord, externalID: String? = nil) throws -> Person? {
         let known = try knownPerson(record)
         if known == nil, record.policy == .closed {
             // A new person who is refused leaves no name behind.
@@ -106,7 +107,7 @@ extension Transaction {
         if consent != nil { try forgetFirstConsent(of: record.claims.subject, team: record.team) }
 
         if let known { claim(.user(known.user.id)) }
-        let person = try known.map { try update($0, record, consent) } ?? insert(record, consent)
+        let person = try known.map { try update($0, record, consent) } ?? insert(record, consent, externalID)
         try storeCredential(record, identity: person.identity)
         return person
     }
@@ -118,9 +119,10 @@ extension Transaction {
             ? try person(team: record.team, subject: record.claims.subject) : nil
     }
 
-    private func insert(_ record: SignInRecord, _ consent: PersonName?) throws -> Person {
+    private func insert(_ record: SignInRecord, _ consent: PersonName?, _ externalID: String?) throws -> Person {
         let state: User.State = record.policy == .approval ? .pending : .active
-        let user = User(id: record.newUser, state: state, claims: record.claims, firstConsent: consent, createdAt: now)
+        var user = User(id: record.newUser, state: state, claims: record.claims, firstConsent: consent, createdAt: now)
+        user.externalID = externalID
         try insert(user)
         let identity = try insertIdentity(
             of: user, team: record.team, transferSubject: record.claims.transferSubject,

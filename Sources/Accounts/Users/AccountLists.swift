@@ -9,6 +9,8 @@ package enum AccountList: String, Sendable, CaseIterable {
     case programs
     /// Which clients are notified when which session ends.
     case programSessions
+    /// What the person has allowed third-party applications.
+    case consents
     /// The newest `AccountRecord.limit`, in the order of receipt.
     case notifications
     /// The newest `AccountRecord.limit`, in the order of commits.
@@ -19,6 +21,7 @@ package enum AccountItem: Hashable, Sendable {
     case session(Session)
     case program(AccountRecord.Program)
     case participant(AccountRecord.Participant)
+    case consent(Consent)
     case notification(AccountRecord.Notification)
     case event(JournalEntry)
 }
@@ -29,6 +32,7 @@ package enum AccountPlace: Hashable, Sendable {
     /// The id of a grant.
     case program([UInt8])
     case participant(session: SessionID, clientID: String)
+    case consent(client: String, service: String)
     case notification(receivedAt: Timestamp, id: String)
     case event(sequence: Int64)
 }
@@ -46,6 +50,7 @@ extension Database {
             case .sessions: try snapshot.sessionPage(of: user, after: place, limit)
             case .programs: try snapshot.programPage(of: user, after: place, limit)
             case .programSessions: try snapshot.participantPage(of: user, after: place, limit)
+            case .consents: try snapshot.consentPage(of: user, after: place, limit)
             case .notifications: try snapshot.notificationPage(of: user, after: place, limit)
             case .events: try snapshot.eventPage(of: user, after: place, limit)
             }
@@ -96,6 +101,21 @@ extension Snapshot {
             return (
                 .participant(participant), .participant(session: participant.session, clientID: participant.clientID)
             )
+        }
+    }
+
+    fileprivate func consentPage(of user: UserID, after place: AccountPlace?, _ limit: Int) throws -> AccountPage {
+        var wanted = Conditions()
+        wanted.add("user = ?", [user])
+        if case .consent(let client, let service) = place {
+            wanted.add("(client, service) > (?, ?)", [client, service])
+        }
+        return try accountPage(
+            "SELECT \(Consent.columns) FROM openid_consent \(wanted.clause) ORDER BY client, service LIMIT ?",
+            wanted.arguments, limit
+        ) { row in
+            let consent = try Consent(row)
+            return (.consent(consent), .consent(client: consent.client.rawValue, service: consent.service))
         }
     }
 
@@ -156,13 +176,15 @@ extension AccountRecord.Notification {
 
 extension AccountRecord.Program {
     static let columns = """
-        id, client, scopes, redirect_uri, session, authenticated_at, expires_at,
+        id, client, scopes, services, redirect_uri, session, authenticated_at, expires_at,
         refresh_hash IS NOT NULL AS is_offline
         """
 
     init(_ row: Row) throws(StoreError) {
         clientID = try row["client"]
         scopes = try row.texts("scopes")
+        let services: TextList? = try row["services"]
+        self.services = services?.items ?? []
         redirectURI = try row["redirect_uri"]
         session = try row["session"]
         signedInAt = try row["authenticated_at"]

@@ -48,6 +48,8 @@ package struct AccountRecord: Hashable, Sendable {
     package struct Program: Hashable, Sendable {
         package var clientID: String
         package var scopes: [String]
+        /// The addresses of the services it is for.
+        package var services: [String] = []
         package var redirectURI: String
         package var session: SessionID
         /// When the person signed in.
@@ -72,9 +74,8 @@ package struct AccountRecord: Hashable, Sendable {
     /// When Apple last reported mail forwarding, by Apple's clock; nil if never.
     package var emailForwardingChangedAt: Timestamp?
     package var identities: [Identity]
-    /// The newest live sessions, applications, notifications and events; each list with the newest first.
+    /// The newest live sessions, notifications and events; each list with the newest first.
     package var sessions: [Session] = []
-    package var programs: [Program] = []
     package var notifications: [Notification] = []
     package var events: [JournalEntry] = []
     /// False when there are more notifications or events than `limit`.
@@ -94,7 +95,7 @@ extension [AccountRecord.Identity] {
 }
 
 extension Database {
-    /// The newest `count` sessions, applications, notifications and events; nil when the user is unknown.
+    /// The newest `count` sessions, notifications and events; nil when the user is unknown.
     package func accountRecord(
         of id: UserID, newest count: Int, at now: Timestamp
     ) async throws(Failure) -> AccountRecord? {
@@ -106,7 +107,6 @@ extension Database {
                 user: user, updatedAt: try changes["updated_at"],
                 emailForwardingChangedAt: try changes["email_event_at"], identities: try snapshot.identities(of: id),
                 sessions: try snapshot.sessions(of: [id], by: .newest, after: nil, limit: count).items,
-                programs: try snapshot.newestPrograms(of: id, count),
                 notifications: try snapshot.newestNotifications(of: id, count),
                 events: try snapshot.newestEvents(of: id, count), isComplete: try snapshot.isExportComplete(of: id))
         }
@@ -141,13 +141,6 @@ extension Snapshot {
                 hasMoved: try row["has_moved"], unfinishedName: unfinishedSince == nil ? nil : name,
                 unfinishedSince: unfinishedSince)
         }
-    }
-
-    fileprivate func newestPrograms(of user: UserID, _ count: Int) throws -> [AccountRecord.Program] {
-        try rows(
-            "SELECT \(AccountRecord.Program.columns) FROM openid_grant WHERE user = ? ORDER BY id DESC LIMIT ?",
-            [user, count]
-        ).map { try AccountRecord.Program($0) }
     }
 
     fileprivate func newestNotifications(of user: UserID, _ count: Int) throws -> [AccountRecord.Notification] {

@@ -116,11 +116,10 @@ package enum RealUserStatus: String, Sendable, CaseIterable {
 extension User {
     /// The columns of a user `u` joined with one of their identities `i`.
     static let columns =
-        Accounts.columns(
-            "u.id", "u.state", "u.external_id", "u.groups", "u.given_name", "u.family_name", "u.email",
-            "u.email_verified", "u.email_private", "u.email_forwarding", "u.real_user_status", "u.organization_id",
-            "u.created_at", "i.id",
-            "i.subject") + ", \(CredentialStatus.columns), \(CredentialStatus.others) AS others"
+        Accounts.columns(["u.id"] + read.map { "u.\($0.column)" } + ["u.created_at", "i.id", "i.subject"])
+        + ", \(CredentialStatus.columns), \(CredentialStatus.others) AS others"
+    /// The others are only compared, in the database (UserIndex.swift).
+    private static let read = stored.filter { !$0.column.hasPrefix("indexed_") }
 
     /// Users with the identity they were created with or moved to. For few: PostgreSQL underestimates the join.
     static let all =

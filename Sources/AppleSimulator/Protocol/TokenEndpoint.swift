@@ -43,7 +43,7 @@ extension World {
         }
     }
 
-    /// As at Apple, the code is looked up before the client: with nonsense everywhere the answer is `invalid_grant`.
+    /// As at Apple, the code is looked up before the client: if both are wrong, the answer is `invalid_grant`.
     private mutating func redeem(_ fields: FormFields, at moment: Moment) throws(OAuthError) -> TokenAnswer {
         guard let text = fields.text("code") else { throw .request("code is missing") }
         guard let code = codes[text], !code.isRevoked,

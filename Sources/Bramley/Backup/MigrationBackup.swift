@@ -9,14 +9,14 @@ internal import Storage
 // A backup next to the database, made and verified before this version changes its schema.
 extension ServerParts {
     private static let keptBackups = 2
-    /// The room a start needs besides, in bytes.
+    /// The additional space that a start needs, in bytes.
     private static let reserve = 8 << 20
 
     /// - Throws: when it cannot be made; then nothing is changed, and the server does not start.
     static func backUpBeforeMigration(_ options: StoreOptions, keyring: SealingKeyring, runtime: Runtime) throws {
         guard let pending = try Store.pendingStep(options, steps: Schema.steps, keyring: keyring) else { return }
         let source = Store.path(in: options.directory)
-        // For the copy, and for tables made anew: in the log, and then in the file.
+        // For the copy, and for rebuilt tables: first in the log, then in the file.
         try checkRoom(for: 3 * pending.bytes, in: options.directory)
         let target = source + ".before-" + pending.name
         runtime.logger.notice(

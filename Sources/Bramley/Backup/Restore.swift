@@ -49,7 +49,7 @@ struct Restore {
             locks: locks, staging: staging)
     }
 
-    /// Signs everybody out in the copy, which also updates its schema. Returns the number of sessions.
+    /// Ends all sessions in the copy, which also updates its schema. Returns the number of sessions.
     func endSessions() async throws -> Int {
         var options = configuration.databaseOptions(for: .server)
         options.store.directory = staging.directory
@@ -79,7 +79,7 @@ struct Restore {
         return kept
     }
 
-    /// Removes what is left of the copy. Does not wait until nobody refers to this value.
+    /// Removes what is left of the copy. Does not wait for `deinit`.
     func discard() { staging.discard() }
 
     private func keepPresent() throws -> String? {

@@ -22,7 +22,7 @@ struct APIKeysCommand: AsyncParsableCommand {
         @Option(
             help: ArgumentHelp(
                 """
-                When the key expires: an age such as 90d, or a UTC time such as 2027-01-02 or 2027-01-02T03:04:05Z. \
+                When the key expires: a duration such as 90d, or a UTC time such as 2027-01-02 or 2027-01-02T03:04:05Z. \
                 Without it, the key is valid until revoked.
                 """, valueName: "time"))
         var expires: MomentArgument?

@@ -37,7 +37,7 @@ struct AuditCommand: AsyncParsableCommand {
             try await page.show(
                 [
                     .init("TIME") { .time($0.time) }, .init("TYPE") { .text($0.kind.rawValue) },
-                    .init("BY", optional: true) { .text(Self.actor($0)) },
+                    .init("BY", flexible: true, optional: true) { .text(Self.actor($0)) },
                     .init("REASON", flexible: true, optional: true) { .text($0.reason) },
                     .init("OBJECT") { .text(Self.object($0)) },
                     .init("FROM", optional: true) { .text($0.network) },
@@ -96,7 +96,7 @@ package enum MomentArgument: Hashable, Sendable, ExpressibleByArgument {
         }
     }
 
-    /// The same of something to come: an age is how long from now.
+    /// The same for a future time: an age is how long from now.
     func moment(after now: Timestamp) -> Timestamp {
         if case .ago(let seconds) = self { now.adding(seconds: seconds) } else { moment(at: now) }
     }

@@ -10,7 +10,8 @@ package struct BramleyCommand: AsyncParsableCommand {
             ServeCommand.self, InitCommand.self, CheckCommand.self, DoctorCommand.self, UsersCommand.self,
             SessionsCommand.self, LinksCommand.self, CredentialsCommand.self, TransferCommand.self,
             NotificationsCommand.self, EventsCommand.self, WebhooksCommand.self, APIKeysCommand.self,
-            ClientsCommand.self, AssertionCommand.self, KeysCommand.self, BackupCommand.self, RestoreCommand.self,
+            ClientsCommand.self, ServicesCommand.self, AssertionCommand.self, KeysCommand.self, BackupCommand.self,
+            RestoreCommand.self,
             MoveCommand.self,
             PagesCommand.self, AuditCommand.self, ExplainCommand.self, JWSCommand.self,
         ])

@@ -85,7 +85,7 @@ struct EventsCommand: AsyncParsableCommand {
             try CommandOutput.write(bytes)
         }
 
-        /// Columns for a person, tabs for a program. Each line separately, since the next is not known.
+        /// Columns for a person, tabs for a script. Each line by itself: the next one is not known yet.
         static func line(_ entry: JournalEntry, _ style: TextTable.Style) -> String {
             let words = [
                 entry.time.rfc3339, entry.kind.rawValue, entry.user.rawValue, entry.session?.rawValue ?? "",

@@ -85,7 +85,9 @@ struct InitCommand: ReportingCommand {
 
     /// As wide as the terminal, or 80 columns when it does not report its width; unchanged for a file or a pipe.
     private static func fitted(_ text: String, to stream: StandardStream) -> String {
-        stream.isTerminal ? TerminalText.wrapped(text.replacing("`", with: ""), to: stream.columns ?? 80) : text
+        stream.isTerminal
+            ? TerminalText.wrapped(text.replacing("`", with: ""), to: stream.columns ?? 80)
+            : TerminalText.wrapped(text, to: .max)
     }
 
     /// To standard error, so that standard output contains only the result.

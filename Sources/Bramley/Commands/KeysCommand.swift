@@ -89,14 +89,14 @@ struct KeysCommand: AsyncParsableCommand {
                 unused = try formers.map(SealingKeyFile.retire)
                 formers = []
             }
-            var text = (isNew ? "" : "No new key was made; --new makes one. ") + report.text(at: now)
+            var text = (isNew ? "" : "No new key was made; --new makes one.\n") + report.text(at: now)
             if !formers.isEmpty {
-                let date = report.previousKeysUntil.flatMap { $0 > now ? " after \($0.rfc3339)" : nil } ?? ""
-                text +=
-                    " Run this again\(date) to retire former keys: \(formers.joined(separator: ", "))."
+                let isWaiting = report.previousKeysUntil.map { $0 > now } ?? false
+                text += "\nRun this again\(isWaiting ? " after that" : "") to retire former keys: "
+                text += formers.joined(separator: ", ") + "."
             }
-            if !unused.isEmpty { text += " Retired: " + unused.joined(separator: ", ") + "." }
-            if isNew { text += " Back up the new key, \(path)." }
+            if !unused.isEmpty { text += "\nRetired: " + unused.joined(separator: ", ") + "." }
+            if isNew { text += "\nBack up the new key, \(path)." }
             try options.show(
                 text,
                 [

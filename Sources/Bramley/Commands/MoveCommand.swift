@@ -9,7 +9,7 @@ struct MoveCommand: ReportingCommand {
         commandName: "move", abstract: "Move the whole database from SQLite to PostgreSQL, or back.",
         discussion: """
             Stop all servers first. Every row is copied in one transaction and compared; then the old database is \
-            marked as moved, and Bramley no longer opens it. Nobody is signed out. See docs/operate/several-machines.md.
+            marked as moved, and Bramley no longer opens it. No one is signed out. See docs/operate/several-machines.md.
             """)
 
     @OptionGroup var options: CommandOptions

@@ -34,7 +34,7 @@ struct RestoreCommand: ReportingCommand {
             return restore
         }
         defer { restore.discard() }
-        let ended = endSessions ? try await ProgressLine.during("signing everybody out", restore.endSessions) : nil
+        let ended = endSessions ? try await ProgressLine.during("ending all sessions", restore.endSessions) : nil
         let kept = try restore.commit()
         let (milliseconds, contents) = (Int((ContinuousClock.now - start) / .milliseconds(1)), restore.contents)
         try options.show(
@@ -53,8 +53,8 @@ struct RestoreCommand: ReportingCommand {
             \(file), with \(Quantity.count(contents.users, "user")) and \(sessions), will replace the database in \
             \(directory). \
             \(endSessions
-                ? "Everybody will be signed out."
-                : "Sessions that ended after the backup will be valid again; --end-sessions signs everybody out.")
+                ? "All sessions will end."
+                : "Sessions that ended after the backup will be valid again; --end-sessions ends them all.")
             """
     }
 
@@ -75,7 +75,7 @@ struct RestoreCommand: ReportingCommand {
         } else {
             lines.append(
                 """
-                Sessions that ended after the backup are valid again. To sign everybody out, run bramley sessions \
+                Sessions that ended after the backup are valid again. To end all sessions, run bramley sessions \
                 revoke --all before you start the server.
                 """)
         }

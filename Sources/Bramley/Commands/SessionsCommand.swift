@@ -58,10 +58,9 @@ struct SessionsCommand: AsyncParsableCommand {
         private func revoke(_ context: OperatorDatabase) async throws -> (revoked: Int, missing: Int) {
             let cause = SessionEndCause.revokedByOperator
             if all {
-                try await confirmation.confirm("Everybody will be signed out.")
+                try await confirmation.confirm("All sessions will end.")
                 let total = try await context.database.sessionCount()
-                let count = try await ProgressLine.during("signing everybody out", total: total, unit: "sessions ended")
-                {
+                let count = try await ProgressLine.during("ending all sessions", total: total, unit: "sessions ended") {
                     progress in
                     try await context.database.endAllSessions(cause: cause, at: context.now, progress: progress.add)
                 }

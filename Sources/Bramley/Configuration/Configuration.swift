@@ -23,6 +23,8 @@ package struct Configuration: Sendable {
     package var retention = RetentionPolicy()
     /// All addresses different. Empty: no events are sent.
     package var webhooks: [Webhook] = []
+    /// `openid.clientDocuments`
+    package var clientDocuments: [String] = []
     package var logLevel = Logger.Level.info
     package var logFormat = LogFormat.json
     /// The outbound proxy: `HTTPS_PROXY` and `NO_PROXY` of the environment.

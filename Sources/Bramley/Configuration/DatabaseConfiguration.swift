@@ -11,6 +11,8 @@ package struct DatabaseConfiguration: Sendable {
     package var checkScope: CheckScope
     package var options: DatabaseOptions
     package var audiences: [AssertionAudience]
+    /// Whether publicURL is on this machine, as in a rehearsal.
+    package var isLocal: Bool
     /// The events for each address of `webhooks.url`.
     package var webhookKinds: [String: Set<JournalEntry.Kind>]
 
@@ -33,7 +35,7 @@ extension Configuration {
             options: DatabaseOptions(
                 store, sessionLimits: web.sessionLimits, retention: retention,
                 onAccountDeleted: apple.onAccountDeleted),
-            audiences: web.assertionAudiences,
+            audiences: web.assertionAudiences, isLocal: WebAddress.isLocal(web.publicURL.host),
             webhookKinds: Dictionary(webhooks.map { ($0.url, $0.events) }, uniquingKeysWith: { first, _ in first }))
     }
 }

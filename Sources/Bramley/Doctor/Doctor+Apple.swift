@@ -72,8 +72,8 @@ extension Doctor {
                 + "or add the host to NO_PROXY."
         }
         let port = ClientURL(endpoint)?.port ?? 443
-        return
-            "This machine must reach \(endpoint) on port \(port): curl -v \(endpoint)/auth/keys shows where it fails. "
+        return (configuration.apple.isSimulated ? "Start apple-simulator. " : "")
+            + "This machine must reach \(endpoint) on port \(port): curl -v \(endpoint)/auth/keys shows where it fails. "
             + "Check the firewall and the routes."
     }
 
@@ -114,7 +114,7 @@ extension Doctor {
                 next: remedy(ofKey: keyID))
         }
         return .unsure(
-            .appleKeyUnproven, about: keyID, signs + ", but no answer of Apple's shows whether it accepts it.",
+            .appleKeyUnproven, about: keyID, signs + ", but no answer from Apple shows whether it accepts it.",
             next: "Sign in once, then run this again: the server remembers which key Apple accepted.")
     }
 

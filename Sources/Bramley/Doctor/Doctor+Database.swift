@@ -4,7 +4,7 @@ internal import Sockets
 internal import Storage
 internal import Web
 
-/// What PostgreSQL may lose, and whether its clock and this machine's agree.
+/// Whether PostgreSQL may lose commits, and whether its clock and this machine's agree.
 extension Doctor {
     private static let largestClockDifference: Int64 = 1_000
 
@@ -106,7 +106,7 @@ extension Doctor {
 
 /// The clients of the OpenID provider: whether each can work, and what the database knows of its use.
 extension Doctor {
-    /// A client that has got no token for this long after it was registered may have been forgotten, in seconds.
+    /// A client without a token this long after its registration may have been forgotten. Seconds.
     private static let patience: Int64 = 86_400
 
     static func clients(_ database: Database?, _ configuration: Configuration, at now: Timestamp) async -> [Diagnosis] {
@@ -114,7 +114,7 @@ extension Doctor {
         let clients: [OpenIDClient]
         let endpoints: [WebhookEndpoint]
         do {
-            clients = try await database.openIDClients()
+            clients = try await database.openIDClients().filter { $0.document == nil }
             endpoints = try await database.webhookEndpoints()
         } catch {
             return [
@@ -135,7 +135,7 @@ extension Doctor {
         return [.good(.openIDClient, Quantity.count(clients.count, "client") + ".")]
     }
 
-    /// The rules at registration may have been others, or `assertion.audience`.
+    /// The rules, or `assertion.audience`, may have been different at registration.
     private static func registration(of client: OpenIDClient, _ configuration: Configuration) -> Diagnosis? {
         let problems = client.problems(audiences: configuration.web.assertionAudiences.map(\.name))
         guard !problems.isEmpty else { return nil }

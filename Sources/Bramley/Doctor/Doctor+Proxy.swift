@@ -7,7 +7,7 @@ extension Doctor {
     static let forgedAddress = "192.0.2.123"
     /// Fewer requests say nothing about where visitors come from.
     private static let enoughRequests: Int64 = 20
-    /// One person who tries things out makes fewer.
+    /// More than one person makes while trying things out.
     private static let manyRequests: Int64 = 200
 
     /// - Parameter forged: of a request that claimed to come from `forgedAddress`; nil without an answer.
@@ -67,7 +67,7 @@ extension Doctor {
             return .good(.traffic, "\(traffic.requests) requests for sign-in pages in the last hour or two.")
         }
         let detail = "All \(traffic.requests) requests for sign-in pages in the last hour or two came from \(only)."
-        // Nobody can be told apart from the proxy: this is the consequence.
+        // Visitors cannot be told apart from the proxy: this is the consequence.
         if only.isExactly(report.client), !report.isFromTrustedProxy || report.forwardedFor.isEmpty {
             return .wrong(
                 .oneAddress, detail + " That is the proxy's own address: everybody shares one rate limit.",

@@ -7,12 +7,12 @@ internal import Sockets
 /// `bramley doctor`: examines everything once, next to a running server, and changes nothing.
 struct Doctor: Sendable {
     let configuration: Configuration
-    /// Nil where they cannot be opened. Without a sealing key it is unknown whether this server answers.
+    /// Nil if they cannot be opened. Without a sealing key, doctor cannot tell this server from another one.
     let database: Database?
     let keyring: SealingKeyring?
     let loop: EventLoop
     var transport: any HTTPTransport
-    /// For publicURL after its certificate was reported: verifies nobody.
+    /// For publicURL after its certificate was reported: does not verify certificates.
     let unverified: any HTTPTransport
     let surroundings: Surroundings
     let clock = SystemClock()

@@ -1,5 +1,5 @@
 extension Finding {
-    /// What is known of a finding, wherever it is made; what to do is said there, with this machine's names.
+    /// What a finding means in general; where it is made, it says what to do on this machine.
     struct Entry: Hashable, Sendable {
         let check: Diagnosis.Check
         /// Other states are in the meaning.
@@ -28,7 +28,7 @@ extension Finding {
         case .databaseUnusable:
             .wrong(
                 .database,
-                "permissions, another sealing key or version, or damage; PostgreSQL's lets others create in its schema")
+                "permissions, another sealing key or version, damage, or a PostgreSQL schema that others may change")
         case .databaseClock: .wrong(.database, "this clock and PostgreSQL's differ by a second or more")
         case .databaseNotDurable: .wrong(.database, "PostgreSQL confirms writes that a crash may undo")
         case .replicationAsynchronous: .unsure(.database, "a standby that takes over may lack the last writes")
@@ -44,7 +44,7 @@ extension Finding {
             .wrong(.appleKeySet, "its certificate is not trusted here: roots, clock, TLS inspection")
         case .appleKeySetUnusable: .wrong(.appleKeySet, "no usable keys; the last ones work for seven days")
         case .clockSkewed: .wrong(.clock, "half a minute or more from Apple's; sign-ins fail from a minute")
-        case .clockUnknown: .unsure(.clock, "no answer of Apple's had a date")
+        case .clockUnknown: .unsure(.clock, "no answer from Apple had a date")
         case .clientRefused:
             .wrong(
                 .client,

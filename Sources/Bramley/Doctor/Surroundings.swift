@@ -47,7 +47,7 @@ enum Surroundings: Hashable, Sendable {
         }
     }
 
-    /// What makes the network in front of the proxy name visitors.
+    /// How to make the network in front of the proxy pass on visitors' addresses.
     var source: String {
         switch self {
         case .machine: ""

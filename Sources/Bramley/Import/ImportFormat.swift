@@ -62,7 +62,7 @@ extension ImportLayout {
     ]
 }
 
-/// What to check when no line of an import named anybody: looks at the first lines.
+/// What to check when no line of an import named a person, by its first lines.
 package struct ImportAdvice: Sendable {
     private static let lines = 20
     private let format: ImportFormat

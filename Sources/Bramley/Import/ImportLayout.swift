@@ -48,7 +48,7 @@ struct ImportLayout: Sendable {
         let entry = ofApple.first { identity.subject.value(in: $0) == subject } ?? JSONObject()
         // Where the id says which identity made the account, the list need not have them all.
         let isOnlyMethod =
-            subject == made || (idPrefix == nil && all.count == 1 && !otherMethods.hasSomething(in: line))
+            subject == made || (idPrefix == nil && all.count == 1 && !otherMethods.isSet(in: line))
 
         var members = JSONObject([("appleSubject", subject)])
         members["externalID"] = id.value(in: line)
@@ -100,7 +100,7 @@ struct ImportLayout: Sendable {
 
     /// - Throws: when the line is unclear: a misreading must not enable anybody.
     private func isDisabled(_ line: JSONObject) throws(InputFlaw) -> Bool {
-        if disabledSince.hasSomething(in: line) { return true }
+        if disabledSince.isSet(in: line) { return true }
         if let value = disabled?.value(in: line) { return try flag(value, "disabled") }
         if let value = enabled?.value(in: line) { return try !flag(value, "enabled") }
         return false
@@ -163,7 +163,7 @@ extension [FieldPath] {
     }
 
     /// Whether one leads to something that is neither false, nor zero, nor empty.
-    func hasSomething(in object: JSONObject) -> Bool {
+    func isSet(in object: JSONObject) -> Bool {
         contains { path in
             switch path.value(in: object) {
             case nil, .null, false, 0, "": false

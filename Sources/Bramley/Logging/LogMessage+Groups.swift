@@ -24,6 +24,9 @@ extension LogMessage {
         LogMessage("audit log write failed", means: "`type` and `object` are not recorded.")
         LogMessage("expired rows not deleted", means: "Retried every minute.")
         LogMessage(
+            "clients of removed hosts not ended", means: "After a change of `openid.clientDocuments`; retried.",
+            do: "Check the database.")
+        LogMessage(
             "signing keys not readable", "signing keys not renewed", means: "Assertions get 503 until this is fixed.")
         LogMessage(
             "revocation queue not readable", "webhooks paused: database error", "daily checks paused: database error",
@@ -143,8 +146,8 @@ extension LogMessage {
                 + "`unreadable`: `apple.teamID` or the sealing key changed.")
         LogMessage("link completion refused: wrong code", means: "Five end the link.")
         LogMessage(
-            "link completed, but Apple does not open the account",
-            means: "The application asked again and keeps the password.")
+            "link completed, but its account cannot sign in",
+            means: "The application completed it again, and must keep the password.")
         LogMessage(
             "database writes resumed", "database reachable again", "full connection limit restored",
             "Apple's keys fetched")

@@ -1,8 +1,8 @@
 package import Sockets
 internal import Synchronization
 
-/// The log's queue to standard error. The logging thread writes the line if no other waits and it is accepted at once;
-/// otherwise it waits here, and one thread writes it.
+/// The log's queue to standard error. The logging thread writes its line if none waits and it is accepted at once;
+/// otherwise the line waits here, and one thread writes it.
 ///
 /// Logging never waits for the log's reader: a pipe nobody reads or a stopped terminal would stop the event loops. A
 /// line that does not fit is lost; the number of lost lines is logged in their place, as in `StandardError`.

@@ -3,7 +3,7 @@ internal import Coding
 internal import Storage
 internal import Synchronization
 
-/// Numbers from the database. Counting takes at most a hundredth of one processor, however often the page is fetched.
+/// Numbers from the database. Counting takes at most one percent of a processor, however often the page is fetched.
 /// Only the fetch that finds them too old waits for new ones, for a while.
 final class CountsCache: Sendable {
     struct Counted: Sendable {

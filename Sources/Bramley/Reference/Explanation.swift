@@ -59,7 +59,7 @@ struct Explanation: Sendable {
         return name + printed.joined()
     }
 
-    /// A text without Markdown: of a link remain its words and the page, in docs/.
+    /// A text without Markdown: a link becomes its words and the page's path in docs/.
     static func plain(_ text: String) -> String {
         text.replacing(/\*+([^* ]+)\*+/) { $0.1 }.replacing(/\[([^\]]*)\]\(([^)]*)\)/) { link in
             let page = link.2.hasPrefix("../") ? "docs/" + link.2.dropFirst(3) : "docs/reference/" + link.2

@@ -2,7 +2,7 @@ internal import Accounts
 internal import Coding
 internal import Logging
 
-/// The pages of docs/reference that `make docs` prints from what the program knows of its names.
+/// The pages of docs/reference that `make docs` prints from the code.
 package enum ReferencePage: String, CaseIterable, Sendable {
     case failures, doctor, metrics
     case logLines = "log-lines"

@@ -35,7 +35,7 @@ extension PreparedServer {
     private static let patience: Int64 = 60_000
     /// How often it is checked, in milliseconds.
     private static let pause: Int64 = 10
-    /// How long connections may take to send the one more request they may make, in milliseconds.
+    /// How long connections may take to send their last request, in milliseconds.
     private static let idleTime: Int64 = 10_000
 
     /// SIGUSR2: starts the program again with this process's sockets and lock, and ends when the new one serves. Begins
@@ -63,7 +63,7 @@ extension PreparedServer {
         do throws(SystemError) {
             let successor = try withInheritance { descriptors throws(SystemError) in
                 var environment = program.environment
-                // It was for this process.
+                // The variable was for this process.
                 environment["WATCHDOG_PID"] = nil
                 return try Successor(
                     path: program.path, arguments: program.arguments, environment: environment,

@@ -52,7 +52,7 @@ final class PreparedServer: ServiceLifecycle.Service {
                 try bound.admin ?? left.admin
                 ?? Listeners.bind(configuration.admin, "admin.host and admin.port", count: 1)
             redirects = try bound.redirects ?? left.redirects ?? Listeners.bindRedirects(configuration, count: loops)
-            // Last: who reaches it finds the other addresses open.
+            // Last: a visitor who reaches it finds the other addresses open.
             visitors =
                 try bound.visitors ?? left.visitors
                 ?? Listeners.bind(configuration.server.listener, "server.host and server.port", count: loops)

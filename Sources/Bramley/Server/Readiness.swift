@@ -5,7 +5,7 @@ internal import Storage
 internal import Web
 
 /// The checks of `/readyz`: our own disk, keys and certificate, and, as a warning, whose notifications are accepted.
-/// Apple is not included: taking a server out of rotation because Apple is down would sign everybody out.
+/// Apple is not included: taking a server out of rotation because Apple is down would sign everyone out.
 struct Readiness: Sendable {
     let base: ServerBase
     let signingKeys: SigningKeys

@@ -26,7 +26,7 @@ enum SealingKeyFile {
                 throw CommandFailure(
                     """
                     The sealing key \(path) is missing, and the database in \(directory) was made with it: restore the \
-                    key from a backup. A new key could open nothing of what is stored.
+                    key from a backup. A new key could not open the stored data.
                     """)
             }
             current = try create(path, in: directory, random)

@@ -9,7 +9,7 @@ internal import Storage
 internal import Synchronization
 internal import Web
 
-/// What every part of a server is made with, and how those parts are made that need little else.
+/// What every part of a server needs, and how to make the simple parts.
 struct ServerBase: Sendable {
     let configuration: Configuration
     let runtime: Runtime
@@ -46,7 +46,7 @@ struct ServerBase: Sendable {
         ) { try acceptor.replace(certificate: $0, privateKey: $1) }
     }
 
-    /// Of visitors: the proxies' own addresses may have as many connections as there are.
+    /// For visitors; trusted proxies may use all connections.
     func admission() -> AdmissionControl {
         let limits = configuration.server.limits
         let trusted = TrustedProxies(configuration.server.trustedProxies)
@@ -61,12 +61,20 @@ struct ServerBase: Sendable {
             returnTargets: configuration.web.returnTargets, runtime: runtime)
     }
 
-    func openID(_ keys: SigningKeys) -> OpenIDProvider {
+    /// Fetched from public addresses only; from this machine, too, where it is the whole site.
+    func documents(_ transport: WebhookTransport) -> ClientDocuments {
+        let isLocal = configuration.web.publicURL.host == "localhost" && configuration.server.listener.ip.isLoopback
+        return ClientDocuments(hosts: configuration.clientDocuments, clock: runtime.clock) {
+            await transport.document(at: $0, within: isLocal ? .publicOrLoopback : .publicOnly)
+        }
+    }
+
+    func openID(_ keys: SigningKeys, _ documents: ClientDocuments) -> OpenIDProvider {
         var shared = runtime
         shared.clock = database.store
         return OpenIDProvider(
             issuer: configuration.web.publicURL.absolute, audiences: configuration.web.assertionAudiences.map(\.name),
-            database: database, keys: keys, keyring: keyring, runtime: shared)
+            database: database, keys: keys, keyring: keyring, documents: documents, runtime: shared)
     }
 
     func console(_ report: OperatorReport?, _ input: ConfigurationInput) -> OperatorConsole? {

@@ -17,6 +17,7 @@ final class ServerParts: Sendable {
     let admission: AdmissionControl
     let adminAdmission = AdmissionControl(maximum: 64, maximumPerAddress: 64)
     let reload: OperatorReload
+    let documents: ClientDocuments
     let provider: AppleIdentityProvider
     let revocations: AppleRevocations
     let credentialChecks: CredentialChecks
@@ -50,7 +51,11 @@ final class ServerParts: Sendable {
         let pages = try Pages(configuration: configuration.web)
         provider = try base.provider()
         let acceptor = try base.acceptor()
-        reload = OperatorReload(base, input, secrets: provider.secrets, certificate: base.certificateReload(acceptor))
+        let sender = try WebhookTransport(
+            configuration, base.group, clock: runtime.clock, isEnding: { [draining = base.draining] in draining.isSet })
+        documents = base.documents(sender)
+        reload = OperatorReload(
+            base, input, secrets: provider.secrets, certificate: base.certificateReload(acceptor), documents: documents)
         revocations = AppleRevocations(database: database, provider: provider, keyring: keyring, runtime: runtime)
         credentialChecks = CredentialChecks(
             database: database, provider: provider, keyring: keyring,
@@ -61,13 +66,11 @@ final class ServerParts: Sendable {
             database: database, keyring: keyring, algorithms: configuration.web.assertionAudiences.algorithms,
             runtime: runtime)
         assertions = AssertionIssuer(configuration: configuration.web, keys: signingKeys, random: runtime.random)
-        let openID = base.openID(signingKeys)
+        let openID = base.openID(signingKeys, documents)
         let notifications = Notifications(
             provider: provider, database: database, clock: runtime.clock, logger: runtime.logger)
 
         let (targets, secrets) = try configuration.webhooks.targets(logger: runtime.logger)
-        let sender = try WebhookTransport(
-            configuration, base.group, clock: runtime.clock, isEnding: { [draining = base.draining] in draining.isSet })
         webhookSecrets = secrets
         webhookDispatcher = WebhookDispatcher(
             database: database, sender: sender, targets: targets, logoutTokens: openID.logoutToken, runtime: runtime)

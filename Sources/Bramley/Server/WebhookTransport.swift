@@ -68,7 +68,7 @@ struct WebhookTransport: WebhookSender {
 
 extension HTTPClientError {
     /// Why an application's endpoint did not answer. Contains nothing of what was sent.
-    fileprivate var reason: String {
+    var reason: String {
         switch self {
         case .unknownHost: "the name does not resolve"
         case .inside: "the address is not public but was registered through the API"

@@ -41,14 +41,16 @@ extension Configuration {
             ? "sudo systemctl enable --now apple-simulator"
             : "apple-simulator \(Rehearsal.simulatorOptions(self)) --key \(apple.key.file ?? "FILE")"
         let first =
-            apple.isSimulated ? "Start the simulated Apple: \(simulator)" : "Enter the values above in Apple's portal."
+            apple.isSimulated
+            ? "Start the simulated Apple: \(TerminalText.whole(simulator))"
+            : "Enter the values above in Apple's portal."
         let doctor = (output.isOfPackage ? "sudo -u bramley " : "") + "bramley doctor\(config)"
         let login = web.publicURL.origin + web.publicURL.path("/login")
         return [
             "", "Three steps remain:",
             "  1. \(first)",
-            "  2. Start the server: \(serve)",
-            "  3. Sign in at \(login), then check everything: \(doctor)",
+            "  2. Start the server: \(TerminalText.whole(serve))",
+            "  3. Sign in at \(login), then check everything: \(TerminalText.whole(doctor))",
         ] + (apple.isSimulated ? Rehearsal.notes(self) : [])
     }
 }

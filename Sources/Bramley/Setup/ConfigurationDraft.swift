@@ -23,7 +23,7 @@ struct ConfigurationDraft {
         set { texts[key] = newValue }
     }
 
-    /// Whether there is an answer, as a question's or as any other flag, or a value in the file.
+    /// Whether a flag or the file gives a value.
     func gives(_ key: ConfigurationKey) -> Bool {
         texts[key.name] != nil || inFile[key.name] != nil
             || (others + presets).contains { $0 == key.flagName || $0.hasPrefix("\(key.flagName)=") }

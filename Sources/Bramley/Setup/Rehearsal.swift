@@ -7,7 +7,7 @@ internal import Sockets
 internal import Storage
 internal import Web
 
-/// `bramley init --rehearse`: everything as later, but the simulated Apple instead of Apple, with invented identifiers.
+/// `bramley init --rehearse`: everything as in production, but with the simulated Apple and invented identifiers.
 struct Rehearsal {
     static let simulator = "http://127.0.0.1:\(port)"
     /// Where the simulator listens, unless its address says so.
@@ -65,7 +65,7 @@ struct Rehearsal {
         }
     }
 
-    /// The flag in it would outlive the rehearsal.
+    /// It holds a flag, which must not outlive the rehearsal.
     static func removeOptions(_ target: ConfigurationOutput) throws(CommandFailure) {
         let path = target.beside(optionsFile)
         try translating(try Files.remove(path)) { (error: SystemError) in
@@ -86,7 +86,7 @@ struct Rehearsal {
         return address.port ?? port
     }
 
-    /// How browsers on other machines, and notifications, get through.
+    /// How browsers on other machines, and notifications, reach the server.
     static func notes(_ configuration: Configuration) -> [String] {
         let (endpoint, site) = (configuration.apple.endpoint, configuration.web.publicURL)
         let port = localPort(endpoint)
@@ -116,7 +116,7 @@ struct Rehearsal {
 }
 
 extension InitCommand {
-    /// Deletes what the rehearsal has left, the configuration's part last: until then, it can be run again.
+    /// Deletes what the rehearsal left, the configuration last: until then, this can be run again.
     func leave() async throws -> [String] {
         let (here, system) = (ConfigurationLoader.defaultPath, ConfigurationLoader.systemPath)
         let path = output ?? (GuardedFile.exists(here) ? here : system)

@@ -126,7 +126,7 @@ struct SetupQuestion: Sendable {
     /// By the answers so far and the key files in the working directory; nil when Enter alone is not an answer.
     let offer: @Sendable (ConfigurationDraft, [String]) -> Offer?
     let isAsked: @Sendable (ConfigurationDraft) -> Bool
-    /// Why Enter alone is not an answer, though the configuration could do without; nil when it may be omitted.
+    /// Why Enter alone is not an answer although the key is optional; nil when it may be omitted.
     let need: String?
 
     /// The meaning of Enter: as it is shown, and the value it sets; nil omits the key.

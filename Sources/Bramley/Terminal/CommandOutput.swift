@@ -31,7 +31,7 @@ enum CommandOutput {
         try write(Array(table.render(style).utf8))
         let hidden = table.hidden(style)
         if !hidden.isEmpty {
-            hint("No room for: \(hidden.joined(separator: ", ")). A wider terminal or --json has them.")
+            hint("Not shown: \(hidden.joined(separator: ", ")). Use a wider terminal, or --json.")
         }
     }
 
@@ -81,7 +81,7 @@ extension Timestamp {
         }
     }
 
-    /// `2026-01-02 03:04Z` for a person, RFC 3339 for a program.
+    /// `2026-01-02 03:04Z` for a person, RFC 3339 for a script.
     func shown(_ style: TextTable.Style) -> String {
         let text = rfc3339
         guard case .terminal = style else { return text }

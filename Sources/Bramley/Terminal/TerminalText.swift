@@ -76,6 +76,9 @@ package enum TerminalText {
         }
     }
 
+    /// A command, which is copied: `wrapped` leaves it on one line.
+    package static func whole(_ command: String) -> String { command.replacing(" ", with: "\u{A0}") }
+
     /// Broken between words; further lines are indented to the first word. A wider word, as an address, stays whole.
     package static func wrapped(_ text: String, to columns: Int) -> String {
         text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
@@ -90,6 +93,6 @@ package enum TerminalText {
                 }
             }
             return lines.joined(separator: "\n")
-        }.joined(separator: "\n")
+        }.joined(separator: "\n").replacing("\u{A0}", with: " ")
     }
 }

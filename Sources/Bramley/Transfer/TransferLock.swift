@@ -5,7 +5,7 @@ internal import Sockets
 internal import Storage
 
 extension OperatorDatabase {
-    /// One transfer at a time on a database: two would ask Apple about everybody twice. It ends with the process.
+    /// One transfer at a time on a database: two would ask Apple about everyone twice. It ends with the process.
     func transferring<Value>(_ work: String, _ body: () async throws -> Value) async throws -> Value {
         let path = configuration.storage.directory + "/transfer.lock"
         let held = try FileLock.taking(
@@ -35,7 +35,7 @@ extension OperatorDatabase {
     /// In seconds; extended when a third has passed.
     private static let leaseLength: Int64 = 60
 
-    /// Until it is cancelled. Failures may pass; when they last, the transfer cannot store its answers either.
+    /// Runs until it is cancelled. Failures may pass; if they last, the transfer cannot store answers either.
     private func keepLease(of holder: String) async {
         while (try? await Task.sleep(for: .seconds(Self.leaseLength / 3))) != nil {
             _ = try? await database.holdLease(.transfer, holder: holder, seconds: Self.leaseLength, at: now)
@@ -44,7 +44,7 @@ extension OperatorDatabase {
 
     private static let longestWord = 200
 
-    /// `: ` and what the holder says of itself; empty in the moment before it has.
+    /// `: ` and the holder's own description; empty until it has written one.
     private static func word(in path: String) -> String {
         var bytes: [UInt8] = []
         guard let file = try? InputFile(path: path), (try? file.read(longestWord, appendingTo: &bytes)) != nil else {

@@ -32,7 +32,7 @@ extension OperatorDatabase {
 }
 
 extension TransferEnd {
-    /// - Throws: `CommandFailure` for every end but the good one. What was answered is kept in each.
+    /// - Throws: `CommandFailure` unless everyone was asked about. Apple's answers so far are kept in every case.
     func check() throws(CommandFailure) {
         switch self {
         case .complete: return

@@ -40,6 +40,8 @@ final class ConnectionPool: @unchecked Sendable {
     func keep(_ stream: SocketStream, for origin: Origin) {
         loop.assertOnLoop()
         idle[origin]?.removeAll { $0.hasEnded }
+        // Strangers choose the hosts of client documents: none may leave anything behind.
+        for (origin, streams) in idle where streams.allSatisfy(\.hasEnded) { idle[origin] = nil }
         guard !loop.isDraining, idle[origin, default: []].count < Self.maximum else { return stream.close() }
         stream.isIdle = true
         stream.setDeadline(loop.now.adding(milliseconds: Self.idleTime))

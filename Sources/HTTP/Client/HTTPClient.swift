@@ -7,7 +7,7 @@ package import Sockets
 package final class HTTPClient: HTTPTransport {
     private let pools: [ConnectionPool]
     private let tls: ClientTLS
-    private let resolver = Resolver()
+    private let network: ClientNetwork
     let userAgent: String
     private let proxy: ProxySettings
 
@@ -15,11 +15,13 @@ package final class HTTPClient: HTTPTransport {
     ///   - tls: called for the first `https` connection, which fails if this throws.
     ///   - userAgent: sent with every request that names none; Apple refuses unusual ones.
     ///   - proxy: the proxy for `https`.
+    ///   - network: replaced in tests.
     package init(
         group: EventLoopGroup, tls: @autoclosure @escaping @Sendable () throws(StreamError) -> TLSContext,
-        userAgent: String, proxy: ProxySettings = .direct
+        userAgent: String, proxy: ProxySettings = .direct, network: ClientNetwork = ClientNetwork()
     ) {
         self.proxy = proxy
+        self.network = network
         pools = group.loops.map { ConnectionPool(loop: $0) }
         self.tls = ClientTLS(tls)
         self.userAgent = userAgent
@@ -121,24 +123,24 @@ package final class HTTPClient: HTTPTransport {
     private func examine(
         _ url: ClientURL, within reach: Reach, on loop: EventLoop, deadline: Deadline
     ) async throws(HTTPClientError) {
-        guard reach == .publicOnly else { return }
+        if reach == .anywhere { return }
         let soon = Deadline.now.adding(milliseconds: Self.lookUpBeforeProxy)
-        let addresses = await resolver.resolve(
-            url.host, port: url.port, on: loop, deadline: soon < deadline ? soon : deadline)
-        guard addresses.allSatisfy({ reach.admits($0.ip) }) else { throw .inside }
+        let addresses = await network.resolve(url.host, url.port, loop, soon < deadline ? soon : deadline)
+        // Loopback would be the proxy's own.
+        guard addresses.allSatisfy({ Reach.publicOnly.admits($0.ip) }) else { throw .inside }
     }
 
     /// - Throws: `.unknownHost`, `.inside`, `.connect` or `.timeout`.
     func connect(
         to host: String, port: UInt16, within reach: Reach = .anywhere, on loop: EventLoop, deadline: Deadline
     ) async throws(HTTPClientError) -> SocketStream {
-        let found = await resolver.resolve(host, port: port, on: loop, deadline: deadline)
+        let found = await network.resolve(host, port, loop, deadline)
         guard !found.isEmpty else { throw Deadline.now < deadline ? .unknownHost(host) : .timeout }
         // Connect to these: the name is not resolved again.
         let addresses = found.filter { reach.admits($0.ip) }
         guard !addresses.isEmpty else { throw .inside }
         do {
-            let stream = try await SocketStream.connect(to: addresses, on: loop, deadline: deadline)
+            let stream = try await network.connect(addresses, loop, deadline)
             stream.setDeadline(deadline)
             return stream
         } catch {
@@ -184,6 +186,20 @@ package final class HTTPClient: HTTPTransport {
         case .deadline: .timeout
         case .tls(let text): .tls(text)
         case .draining, .aborted, .broken: .closed
+        }
+    }
+}
+
+/// How names are resolved, and how connections are made.
+package struct ClientNetwork: Sendable {
+    package var resolve: @Sendable (String, UInt16, EventLoop, Deadline) async -> [SocketAddress]
+    package var connect: @Sendable ([SocketAddress], EventLoop, Deadline) async throws(StreamError) -> SocketStream
+
+    package init() {
+        let resolver = Resolver()
+        resolve = { await resolver.resolve($0, port: $1, on: $2, deadline: $3) }
+        connect = { (addresses, loop, deadline) async throws(StreamError) in
+            try await SocketStream.connect(to: addresses, on: loop, deadline: deadline)
         }
     }
 }

@@ -52,6 +52,8 @@ package struct ServerRequest: Sendable {
 
     package var method: HTTPRequest.Method { head.method }
     package var fields: HTTPFields { head.headerFields }
+    /// Whom its address counts for.
+    package var subscriber: String { "\(client.subscriber)" }
 }
 
 /// Answers complete requests; called on the event loop that owns the connection.

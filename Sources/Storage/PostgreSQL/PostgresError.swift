@@ -35,7 +35,7 @@ struct PostgresError: Error, Hashable, EngineError {
 
     static let pooled = PostgresError(
         state: "",
-        message: "a pooler such as pgbouncer answers instead; connect to PostgreSQL itself, each server needs ten "
+        message: "a pooler such as pgbouncer answers instead; connect to PostgreSQL itself: each server needs ten "
             + "connections")
 
     /// Handled like a shutdown: the next connection may find the right server.

@@ -48,8 +48,8 @@ package enum StorageOpenError: Error, Hashable, Sendable, CustomStringConvertibl
                 + " it up to \"\(known)\". Use that version, or restore a backup from before."
         case .olderSchema(let path):
             """
-            The database \(path) was written by an older Bramley: start bramley serve of this version once, without \
-            another one before it.
+            The database \(path) was written by an older Bramley: stop any older server, and start bramley serve of \
+            this version once.
             """
         case .wrongOrigin(let path, let found, let expected):
             "The database \(path) holds \(found.rawValue) sign-ins and the configured Apple is"

@@ -2,7 +2,7 @@ import Accounts
 import Coding
 import HTTP
 
-/// The query of an API request, parsed strictly: a misspelt filter must not list everybody.
+/// The query of an API request, parsed strictly: a misspelt filter must not list everyone.
 struct APIQuery: Sendable {
     /// Far more than any route has.
     private static let maximum = 32
@@ -33,7 +33,7 @@ struct APIQuery: Sendable {
         (values[name] ?? []).flatMap { $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init) }
     }
 
-    /// Where the page before ended, in `after`; nil for the first. `cursor` is its former name.
+    /// Where the previous page ended, in `after`; nil for the first. `cursor` is its former name.
     func place<Place>(
         _ places: Places<Place>, _ problem: String = "after is not a cursor of this list"
     ) throws(Failure) -> Place? {

@@ -13,7 +13,7 @@ extension WebRoutes {
         let signedIn = try await reader.active(credential)
         if let fresh {
             guard signedIn.session.kind == .native else {
-                throw .invalidRequest("an authorization code is taken from an app that is signed in")
+                throw .invalidRequest("authorizationCode is accepted only from an app that is signed in")
             }
             try signIns.pass(request)
             // What Apple has just given the app proves more than a sign-in some minutes ago.
@@ -21,7 +21,7 @@ extension WebRoutes {
         } else {
             guard signedIn.session.isRecent(at: clock.now()) else { throw Failure(.freshSignInRequired) }
         }
-        // Unknown when another request was faster: deleted all the same.
+        // Unknown if another request was faster; the account is deleted in any case.
         let deletion = try await database.deleteUser(signedIn.user.id, at: clock.now())
         bounces.forget(signedIn.session, request.fields, cookies)
         guard case .cookie = credential else { return answer(deletion) }

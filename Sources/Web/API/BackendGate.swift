@@ -17,7 +17,7 @@ struct BackendGate: Sendable {
     /// A route that needs to know its caller's key.
     typealias KeyHandler = @Sendable (ServerRequest, PathParameters, APIKey) async throws(Failure) -> ServerResponse
 
-    /// The route behind a key with this scope. Before, only the request's credential is read.
+    /// The route, for a key with this scope. Until the key is known, only the request's credential is read.
     func requiring(_ scope: APIScope, _ handle: @escaping KeyHandler) -> RouteEntry.Handler {
         { request, parameters throws(Failure) in
             let key = try await key(of: request)
@@ -60,7 +60,7 @@ struct BackendGate: Sendable {
         return failure
     }
 
-    /// Records the key's use, to the minute. For the operator's information: a store that cannot write refuses nobody.
+    /// Records the key's use, to the minute, for the operator. If it cannot be written, the request still succeeds.
     private func touch(_ key: APIKey) async {
         let now = clock.now()
         guard uses.isDue(key.id, last: key.lastUsedAt, at: now) else { return }

@@ -3,7 +3,7 @@ import Coding
 import HTTP
 import HTTPTypes
 
-/// `/api/v1/clients`: the programs that sign people in by OpenID Connect, as `bramley clients` manages them.
+/// `/api/v1/clients`: the applications that sign people in by OpenID Connect, as `bramley clients` manages them.
 extension WebRoutes {
     /// How long an old secret may stay valid, in days.
     private static let keepOld: ClosedRange<Int64> = 0...90
@@ -14,7 +14,7 @@ extension WebRoutes {
         return url.isSecure && Reach.publicOnly.admits(host: url.host)
     }
 
-    var programs: Clients {
+    var registeredClients: Clients {
         Clients(
             database, audiences: configuration.assertionAudiences.map(\.name), random: random,
             isPublicAddress: Self.isPublicAddress)
@@ -29,12 +29,12 @@ extension WebRoutes {
         return responses.json(JSONWriter.encode(client, OpenIDClient.fields))
     }
 
-    /// Makes the client what the content says: 201 for a new one. A secret that had to be made is in the answer, once.
+    /// Creates or replaces the client: 201 for a new one. The answer has a new secret, once.
     func putClient(_ request: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
         let id = try Self.id(parameters)
         let object = try JSONBody(request, of: ClientRegistration.members).object
         let wanted = try ClientRegistration(object, of: id)
-        return try answer(await programs.register(wanted, by: .api, at: clock.now()))
+        return try answer(await registeredClients.register(wanted, by: .api, at: clock.now()))
     }
 
     /// Makes a new secret; the answer has it, once.
@@ -46,11 +46,11 @@ extension WebRoutes {
         guard let days = object["keepOldDays"].map({ $0.int64Value }) ?? 7, Self.keepOld.contains(days) else {
             throw .invalidRequest("keepOldDays is not a number from 0 to \(Self.keepOld.upperBound)")
         }
-        return try answer(await programs.rotateSecret(of: id, keepingOld: days * 86_400, at: clock.now()))
+        return try answer(await registeredClients.rotateSecret(of: id, keepingOld: days * 86_400, at: clock.now()))
     }
 
     func deleteClient(_: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
-        guard try await programs.delete(Self.id(parameters), at: clock.now()) != nil else {
+        guard try await registeredClients.delete(Self.id(parameters), at: clock.now()) != nil else {
             throw Failure(.clientNotFound)
         }
         return responses.empty(.noContent)

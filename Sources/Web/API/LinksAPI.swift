@@ -3,7 +3,7 @@ import Coding
 import HTTP
 import HTTPTypes
 
-/// `/api/v1/links`: an application links the Apple identity of somebody it has signed in to their account there.
+/// `/api/v1/links`: an application links somebody's Apple identity to their account there.
 extension WebRoutes {
     func createLink(_ request: ServerRequest, _: PathParameters, key: APIKey) async throws(Failure) -> ServerResponse {
         let body = try JSONBody(request, of: ["externalID", "kind", "displayName", "returnTo", "ticket"])

@@ -85,7 +85,7 @@ extension WebRoutes {
         return filter
     }
 
-    /// Whether it can be searched for: in characters, as in the description, and few enough bytes to be stored.
+    /// Whether it can be searched for: few enough characters, as openapi.yaml says, and few enough bytes to be stored.
     private static func isText(_ text: String, maximum: Int) -> Bool {
         (1...maximum).contains(text.unicodeScalars.count) && PlainLine.isPlain(text)
     }
@@ -146,9 +146,15 @@ extension WebRoutes {
             page.items, next: page.next.map(Places.sessions.text), Session.fields, route: "/api/v1/users/{id}/sessions")
     }
 
-    func endUserSessions(_: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
+    /// With `applications=true`, the access of applications ends too.
+    func endUserSessions(
+        _ request: ServerRequest, _ parameters: PathParameters
+    ) async throws(Failure) -> ServerResponse {
+        let applications = try APIQuery(request, names: ["applications"])["applications"]
+        guard applications == nil || applications == "true" else { throw .invalidRequest("applications must be true") }
         let id = try Self.id(parameters)
-        let count = try await database.endSessions(of: id, except: nil, cause: .revokedByOperator, at: clock.now())
+        var count = try await database.endSessions(of: id, except: nil, cause: .revokedByOperator, at: clock.now())
+        if applications != nil { count += try await database.endAccess(of: nil, to: id, at: clock.now()) }
         // Nothing ended: nobody was signed in, or there is no such user.
         if count == 0 { _ = try await user(parameters) }
         return responses.empty(.noContent)

@@ -21,8 +21,7 @@ package struct AccessLog: Sendable {
     /// Whether answers of the fast path are logged. Read once per loop, so that otherwise a request costs nothing.
     package var hasFrequentLines: Bool { settings.requests == .all && logger.logLevel <= .debug }
 
-    /// `pattern` is the route's; good answers of a frequent one tell little. `milliseconds` is until the answer was
-    /// made.
+    /// `pattern` is the route's. `milliseconds` is the time until the answer was made.
     func record(
         _ request: ServerRequest, _ response: ServerResponse, pattern: String?, isFrequent: Bool, id: RequestID,
         milliseconds: Int64
@@ -40,7 +39,7 @@ package struct AccessLog: Sendable {
         switch response.body {
         case .none: metadata[LogKey.bytes] = .stringConvertible(0)
         case .bytes(let bytes): metadata[LogKey.bytes] = .stringConvertible(request.method == .head ? 0 : bytes.count)
-        // Unknown until it is sent.
+        // Its length is unknown until it is sent.
         case .stream: break
         }
         if let client = settings.clients.text(of: request.client) { metadata[LogKey.client] = "\(client)" }

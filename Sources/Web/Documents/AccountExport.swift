@@ -12,13 +12,13 @@ package struct AccountExport: Sendable {
     private var writer = JSONWriter(reserving: 4096)
     private var identities: ArraySlice<AccountRecord.Identity>
     private var items: ArraySlice<AccountItem> = []
-    /// Those after the one whose array is open.
+    /// The lists after the open one.
     private var rest = AccountList.allCases[...]
     private var current: AccountList?
     private var place: AccountPlace?
     private var isDone = false
 
-    /// Reads a page of a list of the person's; nil when there is no such person any more.
+    /// Reads a page of a list of the person's; nil when the person no longer exists.
     package typealias Reading =
         @Sendable (
             _ list: AccountList, _ place: AccountPlace?, _ limit: Int
@@ -91,6 +91,7 @@ package struct AccountExport: Sendable {
         case .session(let session): writer.write(session, Session.fields + [Field("issuedAt") { .time($0.issuedAt) }])
         case .program(let program): writer.write(program, programs)
         case .participant(let participant): writer.write(participant, participants)
+        case .consent(let consent): writer.write(consent, Consent.fields)
         case .notification(let notification): writer.write(notification, notifications)
         case .event(let event): event.write(to: &writer)
         }
@@ -114,7 +115,8 @@ package struct AccountExport: Sendable {
 
     private static let programs: [Field<AccountRecord.Program>] = [
         Field("clientID") { .code($0.clientID) }, Field("scope") { .text($0.scopes.joined(separator: " ")) },
-        Field("redirectURI") { .text($0.redirectURI) }, Field("session") { .code($0.session.rawValue) },
+        Field("services") { .texts($0.services) }, Field("redirectURI") { .text($0.redirectURI) },
+        Field("session") { .code($0.session.rawValue) },
         Field("signedInAt") { .time($0.signedInAt) }, Field("expiresAt") { .time($0.expiresAt) },
         Field("offline") { .flag($0.isOffline) },
     ]

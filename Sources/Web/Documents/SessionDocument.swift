@@ -15,7 +15,7 @@ extension SignedIn {
         return writer.bytes
     }
 
-    /// A live session in the form of RFC 7662 §2.2, and its `end` unless it is used before.
+    /// A live session in the form of RFC 7662 §2.2; `end` is when it expires if it is not used.
     func introspection(issuer: String, end: Timestamp) -> [UInt8] {
         JSONWriter.introspection(of: user, client: session.clientID.rawValue) { writer in
             writer.member("iss", issuer)
@@ -28,37 +28,44 @@ extension SignedIn {
 }
 
 extension HeldGrant {
-    /// A program's access token in the form of RFC 7662 §2.2.
+    /// An application's access token in the form of RFC 7662 §2.2.
     func introspection(issuer: String) -> [UInt8] {
-        JSONWriter.introspection(of: user, client: grant.client.rawValue) { writer in
-            writer.member("scope", OpenIDScope.text(accessScopes))
+        let (service, scopes) = (accessService, accessScopes)
+        let claims = service == nil ? scopes : []
+        return JSONWriter.introspection(of: user, client: clientID, claims: claims) { writer in
+            writer.member("scope", OpenIDScope.text(service == nil ? scopes : scopes.filter { !$0.isIdentity }))
             writer.member("iss", issuer)
+            if let service {
+                writer.member("aud", service.uri)
+                writer.member("iat", grant.accessIssuedAt.seconds)
+            }
             if let access = grant.access { writer.member("exp", access.expiresAt.seconds) }
-            writer.member("sid", grant.session.rawValue)
+            if service == nil { writer.member("sid", grant.session.rawValue) }
         }
     }
 }
 
 extension JSONWriter {
-    /// An active token: the standard members first, then ours about its person.
+    /// An active token: the standard members first, then ours about its person, as far as `claims` allow.
     fileprivate static func introspection(
-        of user: User, client: String, _ members: (inout JSONWriter) -> Void
+        of user: User, client: String, claims: [OpenIDScope] = OpenIDScope.identity,
+        _ members: (inout JSONWriter) -> Void
     ) -> [UInt8] {
         var writer = JSONWriter(reserving: 640)
         writer.beginObject()
         writer.member("active", true)
         writer.member("sub", user.id.rawValue)
-        if let email = user.email?.forApplications { writer.member("username", email) }
+        if claims.contains(.email), let email = user.email?.forApplications { writer.member("username", email) }
         writer.member("client_id", client)
-        // Its holder is trusted (RFC 6750 §1.2), whether it comes in a cookie or not.
+        // A bearer token (RFC 6750 §1.2), even when it comes in a cookie.
         writer.member("token_type", "Bearer")
         members(&writer)
-        if let externalID = user.externalID { writer.member("external_id", externalID) }
-        if let email = user.email, email.isPlain {
+        if claims.contains(.openid), let externalID = user.externalID { writer.member("external_id", externalID) }
+        if claims.contains(.email), let email = user.email, email.isPlain {
             writer.member("email", email.address)
             writer.member("email_verified", email.isVerified)
         }
-        writer.member("groups", .texts(user.memberships))
+        if claims.contains(.groups) { writer.member("groups", .texts(user.memberships)) }
         writer.endObject()
         return writer.bytes
     }

@@ -2,12 +2,12 @@ import Accounts
 import Coding
 import HTTP
 
-/// `GET` and `POST /oidc/authorize` (OIDC Core §3.1.2): where a program sends people to sign in.
+/// `GET` and `POST /oidc/authorize` (OIDC Core §3.1.2): where an application sends people to sign in.
 extension WebRoutes {
     private static let authorizePath = "/oidc/authorize"
     /// The parameter that names a request kept here.
     private static let keptName = "bramley_request"
-    private static let ticketName = "bramley_ticket"
+    static let ticketName = "bramley_ticket"
     /// A request that fits into the form of another account, escaped once more, in bytes.
     private static let longestSwitch = 1_200
 
@@ -31,10 +31,10 @@ extension WebRoutes {
         do {
             try signIns.record(request)
         } catch {
-            // Nobody would see a page of ours.
+            // A page would not be seen.
             let asked = AuthorizeRequest(try Self.parameters(Array((request.query ?? "").utf8)))
             guard asked.wantsNoPage else { throw error }
-            let (client, address) = try await asking(asked)
+            let (client, address) = try await asking(asked, isLimited: true)
             return answer(ProviderError(.temporarilyUnavailable, "too many requests; try again later"), client, address)
         }
         return try await answer(AuthorizeRequest(try await fields(of: request)), request, query: request.query ?? "")
@@ -64,7 +64,8 @@ extension WebRoutes {
         let (client, address) = try await asking(asked)
         let valid: ValidatedAuthorizeRequest
         do {
-            valid = try ValidatedAuthorizeRequest(asked, client: client, address: address)
+            valid = try ValidatedAuthorizeRequest(
+                asked, client: client, address: address, services: try await provider.services(of: asked))
         } catch {
             return answer(error.providerError, client, address)
         }
@@ -76,20 +77,20 @@ extension WebRoutes {
         case .error(let error): return answer(error, client, address)
         case .signIn(let query):
             guard let target = try await target(query) else { return full(address) }
-            let received = valid.scopes.filter { $0 != .openid && $0 != .offlineAccess }.map(\.rawValue)
+            let received = OpenIDScope.claims.filter(valid.scopes.contains).map(\.rawValue)
             return show(
                 request, RequestedReturn(text: target.location, target: target), signedIn,
-                notice: .program(client.name, receives: received))
+                notice: .application(PlainLine.shown(client.provenName), receives: valid.mayAsk ? nil : received))
         case .ask(let query, let ticket, let signedIn):
             return try await ask(request, valid, address, query, ticket, signedIn.user)
         case .notAllowed(let error):
             let target = targets.validate(configuration.publicURL.path(Self.authorizePath) + "?" + query)
             throw Failure(
-                .openIDNotAllowed, "client \(client.id)",
+                .openIDNotAllowed, "client \(client.clientID)",
                 visit: FailedVisit {
                     $0.returnTo = target
                     $0.person = signedIn?.user
-                    $0.program = client
+                    $0.client = client
                     $0.declined = declined(error, address, query)
                 })
         }
@@ -105,16 +106,20 @@ extension WebRoutes {
         let page = responses.pages.render(
             "consent", locale: locale,
             .consent(
-                to: valid.client.name, address.program ?? .loopback, scopes: valid.scopes, of: user, fields: fields,
-                target: query.utf8.count > Self.longestSwitch ? nil : try await target(query)?.location,
+                to: valid.client, at: address.redirectURI, scopes: valid.scopes, services: valid.services, of: user,
+                fields: fields, target: query.utf8.count > Self.longestSwitch ? nil : try await target(query)?.location,
                 strings: responses.pages.strings(locale)))
         return responses.page(page, locale: locale, policy: responses.policy.onward, referrer: .sameOrigin)
             .keepingOpener()
     }
 
     /// Who asks, and where answers may go.
-    private func asking(_ asked: AuthorizeRequest) async throws(Failure) -> (OpenIDClient, AnswerAddress) {
-        guard let id = asked.clientID, let client = try await provider.client(id)
+    /// - Parameter isLimited: nothing is fetched for it.
+    private func asking(
+        _ asked: AuthorizeRequest, isLimited: Bool = false
+    ) async throws(Failure) -> (OpenIDClient, AnswerAddress) {
+        guard let id = asked.clientID,
+            let client = try await isLimited ? provider.storedClient(named: id) : provider.client(named: id)
         else { throw Failure(.openIDClientUnknown) }
         guard let address = asked.answerAddress(of: client) else {
             throw .openIDRedirectRefused(client, "redirect_uri", asked.redirectURI ?? "", not: client.redirectURIs)
@@ -153,14 +158,14 @@ extension WebRoutes {
     }
 
     private func full(_ address: AnswerAddress) -> ServerResponse {
-        let error = ProviderError(.temporarilyUnavailable, "too many long requests are under way; try again later")
+        let error = ProviderError(.temporarilyUnavailable, "too many long requests are waiting; try again later")
         return answer(address.answer(error, issuer: configuration.publicURL.absolute))
     }
 
     /// Every error that goes to a client leaves a line in the log.
     private func answer(_ error: ProviderError, _ client: OpenIDClient, _ address: AnswerAddress) -> ServerResponse {
         responses.log(
-            Failure(.openIDErrorReturned, "client \(client.id): \(error.code.rawValue), \(error.text)"),
+            Failure(.openIDErrorReturned, "client \(client.clientID): \(error.code.rawValue), \(error.text)"),
             route: Self.authorizePath)
         return answer(address.answer(error, issuer: configuration.publicURL.absolute))
     }
@@ -183,14 +188,14 @@ extension WebRoutes {
 }
 
 extension Failure {
-    /// An address that is not one of the program's own. The log says what came, and what would have been right.
+    /// An address that is not one of the application's. The log has it, and those that are registered.
     static func openIDRedirectRefused(
         _ client: OpenIDClient, _ name: String, _ sent: String, not known: [String]
     ) -> Failure {
         let registered = known.isEmpty ? "none" : known.prefix(10).joined(separator: " ")
         return Failure(
             .openIDRedirectRefused,
-            "client \(client.id): \(name) is \(sent.prefix(500)), registered: \(registered)",
-            visit: FailedVisit { $0.program = client })
+            "client \(client.clientID): \(name) is \(sent.prefix(500)), registered: \(registered)",
+            visit: FailedVisit { $0.client = client })
     }
 }

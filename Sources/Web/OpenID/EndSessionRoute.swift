@@ -2,10 +2,10 @@ import Accounts
 import Coding
 import HTTP
 
-/// `GET` and `POST /oidc/logout` (OpenID Connect RP-Initiated Logout §2): a program signs its visitor out here too.
+/// `GET` and `POST /oidc/logout` (OpenID Connect RP-Initiated Logout §2): applications sign visitors out here too.
 extension WebRoutes {
     /// A post from another site brings no session cookie (`SameSite=Lax`): it continues as a GET.
-    func postProgramLogout(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
+    func postOpenIDLogout(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         guard MediaType.isForm(request.fields) else { throw Failure(.unsupportedMediaType) }
         let query = FormEncoder.encode(try Self.parameters(request.body).map { ($0.name, $0.value) })
         return responses.redirect(
@@ -13,7 +13,7 @@ extension WebRoutes {
     }
 
     /// Ends the session of the person whom the ID token names. Others are asked first: any site could sign them out.
-    func programLogout(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
+    func openIDLogout(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         let fields = try Self.parameters(Array((request.query ?? "").utf8))
         let answer = try await provider.logout(LogoutRequest(fields))
         if let (client, uri) = answer.refusal {

@@ -4,17 +4,19 @@ import Crypto
 import HTTP
 import HTTPTypes
 
-/// The endpoints that programs call themselves: metadata, tokens, userinfo and revocation.
+/// The endpoints that applications call themselves: metadata, tokens, userinfo and revocation.
 extension WebRoutes {
-    /// OIDC Discovery §4, RFC 8414 §3. There is none while no program is registered.
-    func programMetadata(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
-        guard try await !database.openIDClients().isEmpty else { throw Failure(.openIDNotConfigured) }
+    /// OIDC Discovery §4, RFC 8414 §3. There is none while no application can sign people in.
+    func openIDMetadata(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
+        let provider = try provider
+        if !provider.acceptsDocuments, try await !database.needsOpenIDKeys() { throw Failure(.openIDNotConfigured) }
         return responses.json(
-            try provider.metadata, fields: [.cacheControl: "public, max-age=\(SigningKeySchedule.cacheLifetime)"])
+            provider.metadata(services: try await database.services()),
+            fields: [.cacheControl: "public, max-age=\(SigningKeySchedule.cacheLifetime)"])
     }
 
     /// RFC 6749 §3.2, OIDC Core §3.1.3.
-    func programTokens(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
+    func openIDTokens(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         let (asked, client) = try await client(of: request)
         let answer = try await translating(await provider.tokens(for: asked, of: client)) { (error: Failure) in
             error.of(client)
@@ -24,7 +26,7 @@ extension WebRoutes {
             writer.member("access_token", answer.access.reveal())
             writer.member("token_type", "Bearer")
             writer.member("expires_in", answer.expiresIn)
-            writer.member("id_token", answer.idToken.reveal())
+            if let idToken = answer.idToken { writer.member("id_token", idToken.reveal()) }
             if let refresh = answer.refresh { writer.member("refresh_token", refresh.reveal()) }
             writer.member("scope", OpenIDScope.text(answer.scopes))
         }
@@ -43,7 +45,10 @@ extension WebRoutes {
             throw Self.refusal(.tokenRequired, "", ProviderError(.invalidToken, "there is no access token"))
         }
         let held = try await provider.grant(access: token)
-        guard let held else { throw .oauth(.invalidToken, "the access token is unknown or has ended") }
+        // A service's token is for nobody else (RFC 8707 §2.2).
+        guard let held, held.grant.access?.service == nil else {
+            throw .oauth(.invalidToken, "the access token is unknown, has ended, or is for a service")
+        }
         return responses.json(JSONWriter.encode(held.claims))
     }
 
@@ -72,7 +77,7 @@ extension WebRoutes {
         return failure
     }
 
-    private func client(of request: ServerRequest) async throws(Failure) -> (ProviderRequest, OpenIDClient) {
+    func client(of request: ServerRequest) async throws(Failure) -> (ProviderRequest, OpenIDClient) {
         guard MediaType.isForm(request.fields), let form = try? FormDecoder.parse(request.body) else {
             throw .oauth(.invalidRequest, "the content must be application/x-www-form-urlencoded")
         }

@@ -2,7 +2,7 @@ import Accounts
 import Coding
 import HTTP
 
-/// A line of the audit log, with the names of whom and what it mentions, if they still exist.
+/// A line of the audit log, with the names of the people and things it mentions, if they still exist.
 struct AuditLine: Sendable {
     let entry: AuditEntry
     fileprivate let people: [UserID: User]
@@ -17,7 +17,14 @@ extension OperatorPages {
         let texts = visit.texts
         let text = try parameter("q", visit)
         let user = text.flatMap { UserID(parsing: $0) }
-        let kind = try parameter("type", visit).flatMap { AuditEntry.Kind(rawValue: $0) }
+        // What an operator looks for among all the pages that operators have opened.
+        let withoutViews = "without-views"
+        let type = try parameter("type", visit)
+            .flatMap { $0 == withoutViews ? $0 : AuditEntry.Kind(rawValue: $0)?.rawValue }
+        let kinds =
+            type == withoutViews
+            ? Set(AuditEntry.Kind.allCases).subtracting([.userViewed])
+            : Set([type.flatMap { AuditEntry.Kind(rawValue: $0) }].compactMap(\.self))
         func day(_ name: String) throws(Failure) -> (text: String, start: Timestamp)? {
             guard let text = try parameter(name, visit), let start = Timestamp(rfc3339: "\(text)T00:00:00Z") else {
                 return nil
@@ -26,7 +33,7 @@ extension OperatorPages {
         }
         let (first, last) = (try day("from"), try day("to"))
         let filter = AuditFilter(
-            kinds: kind.map { [$0] } ?? [], user: user, since: first?.start,
+            kinds: kinds, user: user, since: first?.start,
             until: last?.start.adding(seconds: 86_400))
         let list = OperatorList(
             tab: .audit, columns: auditColumns(visit), places: .audit, note: texts["auditNote"],
@@ -35,13 +42,14 @@ extension OperatorPages {
                 hidden: visit.language,
                 choices: [
                     .choice(
-                        "type", texts["columns.type"], [("", texts["all"])], groups: Self.kinds(texts),
-                        chosen: kind?.rawValue ?? "")
+                        "type", texts["columns.type"],
+                        [("", texts["all"]), (withoutViews, texts["withoutViews"])], groups: Self.kinds(texts),
+                        chosen: type ?? "")
                 ],
                 dates: [("from", texts["from"], first?.text ?? ""), ("to", texts["to"], last?.text ?? "")]),
-            query: [("q", text), ("type", kind?.rawValue), ("from", first?.text), ("to", last?.text)]
+            query: [("q", text), ("type", type), ("from", first?.text), ("to", last?.text)]
         ) { (place, limit) async throws(Failure) in
-            // What is not an id belongs to nobody.
+            // Not an id: no lines match.
             if text != nil, user == nil { return Page() }
             let page = try await database.auditLog(filter, before: place, limit: limit)
             return Page(items: try await lines(page.items), next: page.next)
@@ -52,7 +60,8 @@ extension OperatorPages {
     /// The types by the page that is about their subject.
     static func kinds(_ texts: OperatorTexts) -> [(label: String, options: PageValue.Options)] {
         let subjects: [(tab: OperatorPage.Tab, beginnings: [String])] = [
-            (.users, ["user", "consent", "access"]), (.sessions, ["sign_in", "session"]), (.clients, ["openid_client"]),
+            (.users, ["user", "consent", "access"]), (.sessions, ["sign_in", "session"]),
+            (.clients, ["openid_client", "openid_service"]),
             (.apiKeys, ["api_key"]), (.webhooks, ["webhook", "webhook_secret"]),
             (.server, ["apple_key", "certificate", "sealing_key", "signing_key", "access_rules", "command"]),
         ]

@@ -3,15 +3,15 @@ import Coding
 import HTTP
 import HTTPTypes
 
-/// `/operator/change`: every change, asked for on a page that says what happens, and made by its form.
+/// `/operator/change`: every change, confirmed on a page that says what happens.
 ///
 /// A change needs a page of ours, a sign-in within ten minutes and this page's button. It is recorded under the
-/// operator's user id, in the transaction that makes it where that is one.
+/// operator's user id, in the same transaction where there is one.
 extension OperatorPages {
     /// What a change is about, for its page.
     struct Target: Sendable {
         var name: String
-        /// Which loses access.
+        /// The one that loses access.
         var application = ""
         var count = 1
         var fields: [OperatorForm.Field] = []
@@ -53,7 +53,7 @@ extension OperatorPages {
         }
     }
 
-    /// The page that asks, with what was entered before; for an old sign-in, the one that asks for a new one first.
+    /// The confirmation page, with what was entered before; after an old sign-in, a page that asks for a new one first.
     private func ask(
         _ visit: OperatorVisit, _ action: OperatorAction, _ target: String, back: String?, filled: [String: String]?,
         problem: String? = nil
@@ -111,7 +111,7 @@ extension OperatorPages {
             let groups = OperatorForm.Field(
                 kind: .line, name: "groups", label: visit.texts["columns.groups"],
                 value: user.groups.joined(separator: ", "), hint: visit.texts["groupsHint"],
-                // Apple alone says who is in an organization.
+                // Only Apple says who is in an organization.
                 suggestions: try await groupSuggestions().filter { !$0.utf8.starts(with: UserLimits.organization.utf8) }
             )
             return Target(name: PersonText.accountName(of: user) ?? user.id.rawValue, fields: [groups])
@@ -153,7 +153,7 @@ extension OperatorPages {
         }
     }
 
-    /// Several are changed one by one: what prevents one change does not prevent the others.
+    /// Several are changed one by one: if one is refused, the others still happen.
     private func each(
         _ target: String, _ change: (String) async throws(Failure) -> OperatorOutcome
     ) async throws(Failure) -> OperatorOutcome {
@@ -194,7 +194,7 @@ extension OperatorPages {
         case .patched: return .done(path: "/operator/users/\(id.rawValue)")
         case .unknown: return .refused(problem: "gone")
         case .conditionFailed: return .refused(problem: "otherState")
-        // An operator changes neither external ids nor what is protected from others.
+        // The last two cannot happen here: operators may change all groups, and this page changes no external id.
         case .lastOperator, .groupProtected, .externalIDTaken: return .refused(problem: "lastOperator")
         }
     }
@@ -227,7 +227,7 @@ extension OperatorPages {
         guard let id = UserID(parsing: target), try await database.user(id) != nil else {
             return .refused(problem: "gone")
         }
-        // The operator's own present session stays: otherwise nothing would say that it is done.
+        // The operator's current session stays: otherwise no page could say that it is done.
         let kept = id == visit.user.id ? visit.session.id : nil
         _ = try await database.endSessions(of: id, except: kept, cause: .revokedByOperator, at: visit.now)
         return .done(path: "/operator/users/\(id.rawValue)")
@@ -292,7 +292,7 @@ enum OperatorAction: String, Sendable, CaseIterable {
     /// Whether the same change can be made of several at once.
     var takesSeveral: Bool { self == .approve || self == .endSession }
 
-    /// Whether it is followed by the page that it began on. Others make something, or take away what the page is about.
+    /// Whether it returns to the page that it began on. Others lead to what they made, or away from what is gone.
     var leadsBack: Bool {
         switch self {
         case .deleteUser, .deleteClient, .addClient, .createKey: false
@@ -300,10 +300,10 @@ enum OperatorAction: String, Sendable, CaseIterable {
         }
     }
 
-    /// Between several targets; in none of their ids.
+    /// Separates several targets; no id contains it.
     static let separator = "."
 
-    /// Each once.
+    /// Without duplicates.
     static func targets(_ text: String) -> [String] {
         var found = Set<String>()
         return text.split(separator: separator).map(String.init).filter { found.insert($0).inserted }
@@ -332,10 +332,10 @@ enum OperatorAction: String, Sendable, CaseIterable {
         }
     }
 
-    /// Whether its form has what there is, to be saved otherwise.
+    /// Whether its form is filled in with the present values.
     var isEdit: Bool { self == .groups || self == .editClient }
 
-    /// Whether it takes something away.
+    /// Whether it removes something.
     var isDanger: Bool {
         switch self {
         case .disable, .endSessions, .endAccess, .deleteUser, .endSession, .revokeKey, .rotateSecret, .deleteClient:
@@ -346,7 +346,7 @@ enum OperatorAction: String, Sendable, CaseIterable {
 }
 
 enum OperatorOutcome: Sendable {
-    /// Leads to this path, which says so, and of several how many were refused.
+    /// Redirects to this path, which shows the result and, for several targets, how many were refused.
     case done(path: String, refused: Int = 0)
     /// Shown at once, and only once.
     case shown(OperatorSection)

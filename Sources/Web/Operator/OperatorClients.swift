@@ -2,7 +2,7 @@ import Accounts
 import Coding
 import HTTP
 
-/// `/operator/clients`: the programs that sign people in by OpenID Connect.
+/// `/operator/clients`: the applications that sign people in by OpenID Connect.
 extension OperatorPages {
     func clients(_ visit: OperatorVisit) async throws(Failure) -> ServerResponse {
         let found = try await database.openIDClients()
@@ -10,7 +10,7 @@ extension OperatorPages {
             tab: .clients,
             columns: [
                 .init("program") { .link($0.name, visit.link("/operator/clients/\($0.id)")) },
-                .init("id") { .code($0.id.rawValue) },
+                .init("id") { .code($0.clientID) },
                 .init("groups") { .text($0.groups.joined(separator: ", ")) },
                 .init("lastUsed") { .moment($0.lastUsedAt) }, .init("lastRefused") { .moment($0.lastRefusedAt) },
                 .init("created") { .moment($0.createdAt) },
@@ -28,8 +28,11 @@ extension OperatorPages {
         let section = OperatorSection(
             heading: texts["about"],
             facts: [
-                fact("id", [.code(client.id.rawValue)]),
-                fact("kind", [.text(texts[client.isPublic ? "publicClient" : "confidentialClient"])]),
+                fact("id", [.code(client.id.rawValue)] + (client.document.map { [.code($0)] } ?? [])),
+                fact(
+                    "kind",
+                    [.text(texts[client.isPublic ? "publicClient" : "confidentialClient"])]
+                        + (client.isForeign ? [.tag(texts["asksConsent"], isGood: true)] : [])),
                 fact("redirectURIs", client.redirectURIs.map { .code($0) }),
                 fact("logoutURIs", client.logoutURIs.map { .code($0) }),
                 fact("backChannel", client.backChannelLogoutURI.map { [.code($0)] } ?? []),
@@ -41,15 +44,18 @@ extension OperatorPages {
                 fact("created", [.moment(client.createdAt)]), fact("lastUsed", [.moment(client.lastUsedAt)]),
                 fact("lastRefused", [.moment(client.lastRefusedAt)]),
             ],
-            links: [visit.change(.editClient, id.rawValue)]
+            links: (client.document == nil ? [visit.change(.editClient, id.rawValue)] : [])
                 + (client.isPublic ? [] : [visit.change(.rotateSecret, id.rawValue)])
                 + [visit.change(.deleteClient, id.rawValue, isDanger: true)])
         return self.page(OperatorPage(tab: .clients, title: client.name, sections: [section]), visit)
     }
 
     static let clientFields =
-        ["clientID", "clientName", "public", "redirectURIs", "logoutURIs", "backChannel", "clientGroups", "pkce"]
-        + OpenIDScope.allCases.map { "scope \($0.rawValue)" }
+        [
+            "clientID", "clientName", "public", "redirectURIs", "logoutURIs", "backChannel", "clientGroups", "pkce",
+            "consent", "device", "serviceScopes",
+        ]
+        + OpenIDScope.identity.map { "scope \($0.rawValue)" }
 
     func clientTarget(
         of action: OperatorAction, _ target: String, _ visit: OperatorVisit
@@ -89,10 +95,23 @@ extension OperatorPages {
                 value: client?.groups.joined(separator: ", ") ?? "", hint: texts["clientGroupsHint"],
                 suggestions: try await groupSuggestions()),
             Field(kind: .tick, name: "pkce", label: texts["pkce"], isTicked: client?.requiresPKCE ?? false),
+            Field(
+                kind: .tick, name: "consent", label: texts["asksConsent"], isTicked: client?.needsConsent ?? false),
+            Field(
+                kind: .tick, name: "device", label: texts["clientDevice"], isTicked: client?.allowsDevice ?? false,
+                hint: texts["clientDeviceHint"]),
         ]
         let scopes = client?.scopes ?? OpenIDScope.usual
+        let known = OpenIDScope.ordered(try await database.services().flatMap { $0.scopes.map(\.scope) })
+        let others = scopes.filter { !$0.isIdentity }
+        if !known.isEmpty || !others.isEmpty {
+            fields.append(
+                Field(
+                    kind: .line, name: "serviceScopes", label: texts["columns.scopes"],
+                    value: others.map(\.rawValue).joined(separator: ", "), suggestions: known.map(\.rawValue)))
+        }
         return fields
-            + OpenIDScope.allCases.filter { $0 != .openid }.map {
+            + OpenIDScope.identity.filter { $0 != .openid }.map {
                 Field(
                     kind: .tick, name: "scope \($0.rawValue)", label: "\(texts["columns.scopes"]): \($0.rawValue)",
                     isTicked: scopes.contains($0))
@@ -102,18 +121,18 @@ extension OperatorPages {
     func performClient(
         _ action: OperatorAction, _ target: String, _ form: [String: String], _ visit: OperatorVisit
     ) async throws(Failure) -> OperatorOutcome {
-        let programs = routes.programs
+        let clients = routes.registeredClients
         let text = action == .addClient ? form["clientID"] ?? "" : target
         guard let id = OpenIDClientID(parsing: text) else {
             return .refused(problem: action == .addClient ? "clientID" : "gone")
         }
         if action == .deleteClient {
-            let client = try await programs.delete(id, at: visit.now)
+            let client = try await clients.delete(id, at: visit.now)
             return client == nil ? .refused(problem: "gone") : .done(path: "/operator/clients")
         }
         let outcome: ClientOutcome
         if action == .rotateSecret {
-            outcome = try await programs.rotateSecret(of: id, at: visit.now)
+            outcome = try await clients.rotateSecret(of: id, at: visit.now)
         } else {
             let wanted: ClientRegistration
             do {
@@ -121,7 +140,7 @@ extension OperatorPages {
             } catch {
                 return .refused(problem: "client", detail: "\(error)")
             }
-            outcome = try await programs.register(wanted, isNew: action == .addClient, by: .page, at: visit.now)
+            outcome = try await clients.register(wanted, isNew: action == .addClient, by: .page, at: visit.now)
         }
         switch outcome {
         case .saved(_, let secret?, _):
@@ -136,7 +155,7 @@ extension OperatorPages {
         }
     }
 
-    /// What the form says, as the file and the API do.
+    /// The form's values, in the form that the file and the API use.
     private static func registration(of id: OpenIDClientID, _ form: [String: String]) -> JSONObject {
         let backChannel = form["backChannel"] ?? ""
         let name = form["clientName"] ?? ""
@@ -146,7 +165,14 @@ extension OperatorPages {
             ("logoutURIs", .texts(PlainLine.lines(form["logoutURIs"] ?? ""))),
             ("backChannelLogoutURI", backChannel.isEmpty ? .null : .string(backChannel)),
             ("groups", .texts(PlainLine.list(form["clientGroups"] ?? ""))), ("requirePKCE", .bool(form["pkce"] != nil)),
-            ("scopes", .texts(OpenIDScope.allCases.map(\.rawValue).filter { form["scope \($0)"] != nil })),
+            ("consent", .bool(form["consent"] != nil)),
+            ("device", .bool(form["device"] != nil)),
+            (
+                "scopes",
+                .texts(
+                    OpenIDScope.identity.map(\.rawValue).filter { form["scope \($0)"] != nil }
+                        + PlainLine.list(form["serviceScopes"] ?? ""))
+            ),
         ])
     }
 }

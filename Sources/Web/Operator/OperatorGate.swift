@@ -17,7 +17,7 @@ extension OperatorPages {
                 let target = routes.targets.validate(configuration.publicURL.path(here(request)))
                 throw .notAllowed(rule: nil, target: target, person: signedIn.user)
             }
-            // Not before: strangers behind the same address would spend it.
+            // Only operators are counted: strangers at the same address must not use up the limit.
             try limit.pass(request)
             let visit = OperatorVisit(
                 user: signedIn.user, session: signedIn.session, request: request, locale: locale,
@@ -26,11 +26,24 @@ extension OperatorPages {
             let network = ClientDetail.network.text(of: request.client)
             let actor = AuditActor.operatorPage(signedIn.user.id, network: network)
             return try await request.answered(for: actor) { () throws(Failure) in
-                let response = try await handle(visit)
-                try await recordView(visit, response)
-                return response
+                do throws(Failure) {
+                    let response = try await handle(visit)
+                    try await recordView(visit, response)
+                    return response
+                } catch  where error.code == .notFound {
+                    return gone(visit)
+                }
             }
         }
+    }
+
+    /// For what is gone, such as somebody who was deleted: the other pages stay in reach.
+    private func gone(_ visit: OperatorVisit) -> ServerResponse {
+        let parts = (configuration.publicURL.pathBelow(visit.request.path) ?? "").split(separator: "/")
+        let tab = parts.dropFirst().first.flatMap { OperatorPage.Tab(rawValue: String($0)) } ?? .today
+        let warning = OperatorSection(heading: visit.texts["problems.gone"], isWarning: true)
+        let page = OperatorPage(tab: tab, title: visit.texts["tabs.\(tab)"], sections: [warning])
+        return self.page(page, visit, status: .notFound)
     }
 
     /// Records what an operator is about to see, about a person or a list. What could not be recorded is not shown.
@@ -43,11 +56,11 @@ extension OperatorPages {
         if parts == ["change"] {
             let target = visit.request.method == .post ? try form(visit, ["target"])["target"] : try self.target(visit)
             let people = try await people(in: target ?? "", visit)
-            // Without a person it is a form.
+            // Without a person, the page is an empty form.
             guard let first = people.first else { return }
             if people.count == 1 { user = first } else { object = "list" }
         } else if user == nil {
-            // The list of people is the list.
+            // Recorded as the list of people.
             object = parts.first.map { $0 == "users" ? "list" : $0 } ?? "today"
         }
         try await database.record(
@@ -90,7 +103,7 @@ extension OperatorPages {
         return response
     }
 
-    /// Refuses what another site began: it can lead here with the cookie, without the operator asking.
+    /// Refuses requests that another site began: a link there brings the cookie, too.
     func requireOwn(_ visit: OperatorVisit) throws(Failure) {
         guard SameOrigin.isOwnOrTyped(visit.request.fields) else { throw Failure(.crossSite) }
     }
@@ -101,13 +114,13 @@ extension OperatorPages {
         return try storable(text, of: name)
     }
 
-    /// The target, or those that were ticked.
+    /// The target, or the ticked rows.
     func target(_ visit: OperatorVisit) throws(Failure) -> String? {
         let given = try query(visit).values("target").map { text throws(Failure) in try storable(text, of: "target") }
         return given.isEmpty ? nil : given.joined(separator: OperatorAction.separator)
     }
 
-    /// With room for a page of ticks.
+    /// Enough for a page of ticked rows.
     private func query(_ visit: OperatorVisit) -> Query { Query(visit.request, most: 64) }
 
     /// - Returns: what the form of a page of ours sent.

@@ -4,14 +4,14 @@ import HTTP
 
 /// `/operator/groups`: which groups there are, how many people are in each, and what it opens.
 extension OperatorPages {
-    private typealias Group = (name: String, people: Int, programs: [OpenIDClient])
+    private typealias Group = (name: String, people: Int, clients: [OpenIDClient])
 
     func groupList(_ visit: OperatorVisit) async throws(Failure) -> ServerResponse {
-        let programs = try await database.openIDClients()
+        let clients = try await database.openIDClients()
         let people = try await database.groupCounts()
-        let names = Set(people.keys).union(groups).union(programs.flatMap(\.groups))
+        let names = Set(people.keys).union(groups).union(clients.flatMap(\.groups))
         let found: [Group] = names.sorted().map { name in
-            (name, people[name] ?? 0, programs.filter { $0.groups.contains(where: name.isExactly) })
+            (name, people[name] ?? 0, clients.filter { $0.groups.contains(where: name.isExactly) })
         }
         let list = OperatorList(
             tab: .groups,
@@ -22,7 +22,7 @@ extension OperatorPages {
                     let page = groups.contains(where: group.name.isExactly)
                     return .several(
                         (page ? [.tag(visit.texts["thisPage"], isGood: true)] : [])
-                            + group.programs.map { .link($0.name, visit.link("/operator/clients/\($0.id)")) })
+                            + group.clients.map { .link($0.name, visit.link("/operator/clients/\($0.id)")) })
                 },
             ], places: .groups
         ) { place, limit in Page(of: found, after: place, limit: limit, by: \.name) }
@@ -32,7 +32,7 @@ extension OperatorPages {
     /// Groups that a form may name: those of people, of applications, and of this page.
     func groupSuggestions() async throws(Failure) -> [String] {
         let names = try await database.groupNames(limit: 200)
-        let programs = try await database.openIDClients()
-        return Set(names + groups + programs.flatMap(\.groups)).sorted()
+        let clients = try await database.openIDClients()
+        return Set(names + groups + clients.flatMap(\.groups)).sorted()
     }
 }

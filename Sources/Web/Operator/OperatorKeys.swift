@@ -4,7 +4,7 @@ import HTTP
 
 /// `/operator/api-keys`: the keys of applications, made and revoked.
 extension OperatorPages {
-    /// Days that a key may be valid.
+    /// How many days a key may be valid.
     private static let days: ClosedRange<Int64> = 1...3_650
 
     func apiKeys(_ visit: OperatorVisit) async throws(Failure) -> ServerResponse {

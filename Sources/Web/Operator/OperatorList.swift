@@ -14,7 +14,7 @@ struct OperatorColumn<Item: Sendable>: Sendable {
         self.cell = cell
     }
 
-    /// Of links that change something, which have no place in a file.
+    /// For links that change something; not in CSV files.
     static func change(_ cell: @escaping @Sendable (Item) -> OperatorCell) -> OperatorColumn {
         OperatorColumn("change", cell)
     }
@@ -97,14 +97,14 @@ struct OperatorList<Item: Sendable, Place: Sendable>: Sendable {
     }
 }
 
-/// A list as a file for spreadsheets (RFC 4180), read and made a part at a time.
+/// A list as a CSV file (RFC 4180), read and written piece by piece.
 struct OperatorCSV<Item: Sendable, Place: Sendable>: PieceSource {
     private let list: OperatorList<Item, Place>
     private let columns: [OperatorColumn<Item>]
     private let headings: String
     private var rows: ArraySlice<Item> = []
     private var place: Place?
-    /// Rows that it may still have.
+    /// How many more rows it may have.
     private var left = 100_000
     private var isBegun = false
     private var isDone = false

@@ -16,7 +16,7 @@ struct OperatorPage: Sendable {
     var title: String
     var sections: [OperatorSection]
 
-    /// With a `notice` of what was just done, for this signed-in `person`.
+    /// `notice` says what was just done; `person` is signed in.
     func values(notice: String?, person: String, texts: OperatorTexts, link: (String) -> String) -> PageValue {
         [
             "operator": [
@@ -65,9 +65,9 @@ package enum OperatorTone: Sendable {
     case good, unsure, wrong
 }
 
-/// One card of a page. What it does not have is not shown.
+/// One card of a page. Absent parts are not shown.
 struct OperatorSection: Sendable {
-    /// Where a link leads to it; nil for a number.
+    /// The fragment that links use; nil for figures.
     var id: String?
     var heading: String
     var note: String?
@@ -99,8 +99,9 @@ struct OperatorSection: Sendable {
                     ]
                 }),
             "facts": .list(
-                facts.map {
-                    ["label": .text($0.label), "cells": .list($0.cells.flatMap(\.parts).map { $0.values("") })]
+                facts.map { fact in
+                    let parts = OperatorCell.several(fact.cells.flatMap(\.parts)).parts
+                    return ["label": .text(fact.label), "cells": .list(parts.map { $0.values("") })]
                 }),
             "table": table?.values ?? false, "hasLinks": .flag(!links.isEmpty), "links": .list(links),
             "form": form?.values ?? false,
@@ -116,8 +117,8 @@ extension PageValue {
 
     /// - Parameters:
     ///   - hidden: sent with it: the filters in force.
-    ///   - choices: of which one each is sent with it.
-    ///   - dates: the days between which something was.
+    ///   - choices: menus; one entry of each is sent.
+    ///   - dates: the first and last day.
     static func search(
         _ label: String, button: String, to link: String, _ value: String, hidden: [(name: String, value: String)] = [],
         choices: [PageValue] = [], dates: [(name: String, label: String, value: String)] = []
@@ -166,12 +167,12 @@ enum OperatorCell: Sendable {
     case tone(String, OperatorTone)
     /// A box that selects the row for the form below the table; what a screen reader calls it.
     case tick(String, label: String)
-    /// A link that changes something, by way of a page that asks.
+    /// A link to the confirmation page of a change.
     case action(String, String)
     /// Several of these, side by side.
     case several([OperatorCell])
 
-    /// One by one; never empty.
+    /// One or more.
     var parts: [OperatorCell] {
         guard case .several(let cells) = self else { return [self] }
         return cells.isEmpty ? [.text(nil)] : cells
@@ -203,7 +204,7 @@ enum OperatorCell: Sendable {
         ]
     }
 
-    /// In a CSV file; nil for what is only on the page.
+    /// The value in a CSV file; nil if it is only on the page.
     var plain: String? {
         switch self {
         case .text(let text): text ?? ""
@@ -238,12 +239,12 @@ struct OperatorTable: Sendable {
     }
 }
 
-/// A form that changes something. It posts to `/operator/change`; that of ticked rows asks there.
+/// A form that changes something. It posts to `/operator/change`; for ticked rows, that page asks for confirmation.
 struct OperatorForm: Sendable {
     struct Field: Sendable {
         enum Kind: Sendable {
             case line
-            /// One value a line.
+            /// One value per line.
             case lines
             case tick
         }
@@ -254,7 +255,7 @@ struct OperatorForm: Sendable {
         var value = ""
         var isTicked = false
         var hint: String?
-        /// What a line may hold; a browser offers it while one types.
+        /// Suggestions that a browser offers while typing.
         var suggestions: [String] = []
     }
 

@@ -18,7 +18,7 @@ struct OperatorPages: Sendable {
 }
 
 extension WebRoutes {
-    /// None where there is no page for operators.
+    /// Empty if there is no operator's page.
     func operatorEntries() -> [RouteEntry] {
         guard let console = services.console else { return [] }
         let pages = OperatorPages(

@@ -44,7 +44,7 @@ extension OperatorPages {
         return try await list.answer(visit, self)
     }
 
-    /// Nothing to choose from where nobody is in a group.
+    /// Empty if nobody is in a group.
     private func groupChoice(_ group: String?, _ texts: OperatorTexts) async throws(Failure) -> [PageValue] {
         var names = try await database.groupNames(limit: 200)
         if let group, !names.contains(where: group.isExactly) { names.append(group) }
@@ -97,9 +97,9 @@ extension OperatorPages {
     }
 }
 
-/// `/operator/sessions`: everybody who is signed in, or where those are who were searched for.
+/// `/operator/sessions`: everyone's sessions, or those of the people found.
 extension OperatorPages {
-    /// People found whose sessions are listed.
+    /// How many of the people found have their sessions listed.
     private static let searched = 50
 
     func sessions(_ visit: OperatorVisit) async throws(Failure) -> ServerResponse {
@@ -127,7 +127,7 @@ extension OperatorPages {
         return try await list.answer(visit, self)
     }
 
-    /// Whose it is, and where.
+    /// Person and device.
     static func name(of row: (session: Session, user: User?), _ texts: OperatorTexts) -> String {
         let name = row.user.flatMap(PersonText.displayName) ?? row.session.user.rawValue
         return "\(name): \(DeviceDescription.text(of: row.session, strings: texts.strings))"
@@ -140,7 +140,8 @@ extension OperatorPages {
             .init("device") { .text(DeviceDescription.text(of: session($0), strings: visit.texts.strings)) },
             .init("address") { .text(session($0).device.address) },
             .init("signedIn") { .moment(session($0).createdAt) },
-            .init("lastActive") { .moment(session($0).lastSeenAt) }, .init("id") { .code(session($0).id.rawValue) },
+            .init("lastActive") { .moment(session($0).lastSeenAt) },
+            .init("id", isOnlyInFile: true) { .code(session($0).id.rawValue) },
             .change { visit.action(.endSession, session($0).id.rawValue) },
         ]
     }

@@ -10,9 +10,11 @@ extension OperatorPages {
         let (id, record) = try await record(visit, id, newest: Self.rows)
         let log = try await database.auditLog(AuditFilter(user: id), before: nil, limit: Self.rows)
         let deliveries = try await database.deliveries(of: id, limit: Self.rows)
+        let applications = try await database.applications(of: id, at: visit.now) ?? []
         let user = record.user
         let sections = [
-            about(record, visit), sessions(record, visit), programs(record, visit), apple(record, visit),
+            about(record, visit), sessions(record, visit), self.applications(applications, of: record, visit),
+            apple(record, visit),
             notifications(record, visit), events(record, deliveries, visit),
             OperatorSection(
                 heading: visit.texts["tabs.audit"],
@@ -91,20 +93,24 @@ extension OperatorPages {
             empty: "noSessions", visit)
     }
 
-    /// Everything, for what has no list of its own.
+    /// A link to the export, for tables without a list of their own.
     private func export(of record: AccountRecord, _ visit: OperatorVisit) -> PageValue {
         visit.link(named: "export", to: "/operator/users/\(record.user.id.rawValue)/export")
     }
 
-    private func programs(_ record: AccountRecord, _ visit: OperatorVisit) -> OperatorSection {
+    private func applications(
+        _ applications: [ConnectedApplication], of record: AccountRecord, _ visit: OperatorVisit
+    ) -> OperatorSection {
         section(
             "tabs.clients",
             [
-                .init("program") { .link($0.clientID, visit.link("/operator/clients/\($0.clientID)")) },
-                .init("scopes") { .text($0.scopes.joined(separator: " ")) },
-                .init("signedIn") { .moment($0.signedInAt) }, .init("expires") { .moment($0.expiresAt) },
-                .change { visit.action(.endAccess, Self.target(record.user.id, $0.clientID)) },
-            ], record.programs, all: export(of: record, visit), visit)
+                .init("program") { .link($0.name, visit.link("/operator/clients/\($0.client)")) },
+                .init("scopes") {
+                    .text(([OpenIDScope.text($0.scopes)] + $0.services.map(\.name)).joined(separator: " · "))
+                },
+                .init("signedIn") { .moment($0.since) }, .init("lastUsed") { .moment($0.lastUsedAt) },
+                .change { visit.action(.endAccess, Self.target(record.user.id, $0.client.rawValue)) },
+            ], applications, all: export(of: record, visit), visit)
     }
 
     private func apple(_ record: AccountRecord, _ visit: OperatorVisit) -> OperatorSection {
@@ -131,11 +137,11 @@ extension OperatorPages {
             "tabs.notifications",
             [
                 .init("received") { .moment($0.receivedAt) }, .init("type") { .code($0.type) },
-                .init("outcome") { .text(texts.word("outcomes", $0.outcome)) },
+                .init("outcome") { NotificationOutcome(rawValue: $0.outcome).map(texts.cell) ?? .text($0.outcome) },
             ], record.notifications, all: export(of: record, visit), visit)
     }
 
-    /// What happened, and which of it applications have not received.
+    /// The person's events, and those that applications have not received.
     private func events(
         _ record: AccountRecord, _ deliveries: [WaitingDelivery], _ visit: OperatorVisit
     ) -> OperatorSection {

@@ -1,7 +1,7 @@
 import Accounts
 import HTTP
 
-/// `/operator/notifications` and `/operator/webhooks`: what Apple said, and what applications are told.
+/// `/operator/notifications` and `/operator/webhooks`: what Apple sent, and what is sent to applications.
 extension OperatorPages {
     // MARK: Apple's notifications
 
@@ -165,7 +165,7 @@ extension OperatorPages {
             return .refused(problem: "busy")
         }
         if case .delivered = result.verdict { return .done(path: "/operator/webhooks") }
-        return .refused(problem: "testFailed", detail: result.status.map { "\($0)" })
+        return .refused(problem: "testFailed", detail: result.failure)
     }
 
     /// The address of a known endpoint, which pages show without its query.

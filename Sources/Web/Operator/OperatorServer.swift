@@ -23,14 +23,10 @@ extension OperatorPages {
     func server(_ visit: OperatorVisit) async throws(Failure) -> ServerResponse {
         try await console.report()
         let texts = visit.texts
-        let given = console.settings.filter { $0.source != nil }
         let page = OperatorPage(
             tab: .server, title: texts["tabs.server"],
             sections: [
-                try await servers(visit), try await databaseFacts(visit),
-                OperatorSection(
-                    heading: texts["settings"], note: texts["settingsNote"],
-                    table: OperatorTable(settingColumns(texts), given, texts, empty: "nothing")),
+                try await servers(visit), try await databaseFacts(visit), settings(texts),
                 OperatorSection(
                     heading: texts["defaults"],
                     table: OperatorTable(
@@ -38,6 +34,18 @@ extension OperatorPages {
                         empty: "nothing")),
             ])
         return self.page(page, visit)
+    }
+
+    /// What is set. The path of the file, which most of it is in, is said once.
+    private func settings(_ texts: OperatorTexts) -> OperatorSection {
+        let given = console.settings.filter { $0.source != nil }
+        let counts = Dictionary(given.map { ($0.source, 1) }, uniquingKeysWith: +)
+        let file = counts.max { $0.value < $1.value }.flatMap { $0.value > 1 ? $0.key : nil }
+        let columns = settingColumns(texts).prefix(counts.count == 1 && file != nil ? 2 : 3)
+        return OperatorSection(
+            heading: texts["settings"], note: texts["settingsNote"],
+            facts: file.map { [texts.fact("source", .code($0))] } ?? [],
+            table: OperatorTable(Array(columns), given, texts, empty: "nothing"))
     }
 
     private func databaseFacts(_ visit: OperatorVisit) async throws(Failure) -> OperatorSection {
@@ -57,7 +65,7 @@ extension OperatorPages {
         [
             .init("setting") { .code($0.key) },
             .init("value") { $0.value.map { .code($0) } ?? .tag(texts["secretSet"], isGood: true) },
-            .init("source") { .text($0.source) },
+            .init("source") { $0.source?.split(separator: "/").last.map { .code(String($0)) } ?? .text(nil) },
         ]
     }
 }

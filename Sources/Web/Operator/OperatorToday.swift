@@ -3,12 +3,12 @@ package import Coding
 import HTTP
 import Synchronization
 
-/// What the page says of this installation; the executable provides it.
+/// What the page shows about this installation; the executable provides it.
 package final class OperatorConsole: Sendable {
     /// One finding of `bramley doctor`.
     package typealias Finding = (check: String, tone: OperatorTone, detail: String, nextStep: String?)
-    /// What doctor found, and when.
-    package typealias Examination = (findings: [Finding], time: Timestamp)
+    /// What doctor found, when, and since when it has found the same.
+    package typealias Examination = (findings: [Finding], time: Timestamp, since: Timestamp)
 
     let version: String
     /// Which engine, and where.
@@ -37,13 +37,18 @@ package final class OperatorConsole: Sendable {
     /// Nil before the first.
     var lastExamination: Examination? { examinations.withLock { $0.last } }
 
-    /// Whether to examine unasked: once a day, and earlier what was not good.
+    /// Whether to examine unasked: once a day; ten minutes after something was wrong, an hour after it was unsure, and
+    /// then after as long as nothing has changed, since some findings stay for good.
     package func isExaminationDue(at now: Timestamp) -> Bool {
-        guard let last = lastExamination, last.time <= now, now < last.time.adding(seconds: 86_400) else { return true }
-        return last.findings.contains { $0.tone != .good }
+        let day: Int64 = 86_400_000
+        guard let last = lastExamination, last.time <= now else { return true }
+        let tones = last.findings.map(\.tone)
+        let first: Int64 = tones.contains(.wrong) ? 600_000 : tones.contains(.unsure) ? 3_600_000 : day
+        let unchanged = last.time.milliseconds - last.since.milliseconds
+        return last.time.adding(milliseconds: min(day, max(first, unchanged))) <= now
     }
 
-    /// Examines now, or returns what was found within a minute; nil while the first is under way for somebody else.
+    /// Examines now, or returns what was found within a minute; nil while the first one is running.
     @discardableResult package func examination(at now: Timestamp) async -> Examination? {
         let isOurs = examinations.withLock { state in
             if let last = state.last, last.time <= now, now < last.time.adding(seconds: Self.examinationLifetime) {
@@ -56,7 +61,10 @@ package final class OperatorConsole: Sendable {
         let findings = await examine()
         return examinations.withLock { state in
             state.isRunning = false
-            state.last = (findings, now)
+            // Details change with each examination: they have times.
+            let isSame =
+                state.last?.findings.map { [$0.check, "\($0.tone)"] } == findings.map { [$0.check, "\($0.tone)"] }
+            state.last = (findings, now, isSame ? state.last?.since ?? now : now)
             return state.last
         }
     }
@@ -64,7 +72,7 @@ package final class OperatorConsole: Sendable {
 
 /// `/operator`: what an operator wants to know first.
 extension OperatorPages {
-    /// People shown of those who wait.
+    /// How many waiting people are shown.
     private static let waiting = 10
     /// Servers report once a minute.
     private static let seen: Int64 = 180
@@ -174,7 +182,7 @@ extension OperatorPages {
             .map { ($0.key, $0.value) }
     }
 
-    /// With what an operator can do.
+    /// The meaning, and what an operator can do.
     private func failures(_ problems: [Problem], _ visit: OperatorVisit) -> OperatorSection {
         let texts = visit.texts
         return OperatorSection(

@@ -3,7 +3,7 @@ import Coding
 
 /// The sign-ins of the last 24 hours as a picture: one bar an hour, in three colours.
 struct SignInChart: Sendable {
-    /// How a sign-in counts for its operator.
+    /// How a sign-in is counted.
     enum Band: String, Sendable, CaseIterable {
         case signedIn, refused, failed
 
@@ -24,7 +24,7 @@ struct SignInChart: Sendable {
     /// Oldest first; each has every band.
     private let columns: [(hour: Timestamp, numbers: [Band: Int])]
 
-    /// Without what visitors cancelled.
+    /// Without cancelled sign-ins.
     init(_ counts: [SignInCount], at now: Timestamp) {
         let first = Self.start(at: now)
         var numbers: [Timestamp: [Band: Int]] = [:]
@@ -105,6 +105,6 @@ struct SignInChart: Sendable {
 }
 
 extension SignInCount {
-    /// By the visitor, at Apple: no trouble of anybody's.
+    /// Cancelled by the visitor at Apple: not a problem.
     var isCancelled: Bool { reason == ReasonCode.cancelled.rawValue }
 }

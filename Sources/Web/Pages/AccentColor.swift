@@ -41,7 +41,7 @@ package struct AccentColor: Hashable, Sendable {
 
     private func steps(to end: RGB) -> some Sequence<RGB> { (0...100).lazy.map { color.mixed(with: end, percent: $0) } }
 
-    /// As strong as it may be under text of the colour.
+    /// As strong as it can be behind text of this colour.
     private static func tint(_ color: RGB, on surface: RGB, percent: Int) -> RGB {
         surface.mixed(with: color, percent: percent)
     }

@@ -22,23 +22,20 @@ extension PageValue {
     }
 
     private static func application(_ application: ConnectedApplication, strings: Strings) -> PageValue {
-        [
-            "id": .text(application.client.rawValue), "name": .text(application.name),
-            "endLabel": .text(strings.text("account.endAccessOf", ["application": application.name])),
-            "receives": .received(application.scopes, strings: strings), "isOffline": .flag(application.isOffline),
+        let name = PlainLine.shown(application.name)
+        return [
+            "id": .text(application.client.rawValue), "name": .text(name),
+            "host": .optional(application.document.flatMap(host(of:))),
+            "endLabel": .text(strings.text("account.endAccessOf", ["application": name])),
+            "receives": .list(received(application.scopes, strings: strings)),
+            "services": .list(services(application.services, scopes: application.scopes, strings: strings)),
+            "isOffline": .flag(application.isOffline),
             "since": .moment(application.since), "lastUsedAt": .moment(application.lastUsedAt),
         ]
     }
 
-    /// What an application learns with these scopes, each with `text`.
-    static func received(_ scopes: [OpenIDScope], strings: Strings) -> PageValue {
-        .list(
-            scopes.filter { $0 != .openid && $0 != .offlineAccess }
-                .map { ["text": .text(strings["login.programReceives.\($0.rawValue)"])] })
-    }
-
     /// The page before an account's deletion: of a fresh sign-in (`Session.recent`), or with a link to a new one
-    /// (`again`); `tellsApple` if a token allows it.
+    /// (`again`); `tellsApple` if there is a token to revoke.
     static func deletion(
         of user: User, isFresh: Bool, tellsApple: Bool, again: String, notice: String?, strings: Strings
     ) -> PageValue {
@@ -53,7 +50,7 @@ extension PageValue {
         ]
     }
 
-    /// The page after it.
+    /// The page after the deletion.
     static func deleted(_ apple: DeletionAtApple) -> PageValue {
         ["deletion": ["isTold": .flag(apple == .told), "isUntold": .flag(apple == .untold)]]
     }

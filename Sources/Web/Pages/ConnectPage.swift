@@ -3,13 +3,13 @@ import Accounts
 /// The page on which an account is connected with Apple.
 struct ConnectPage: Sendable {
     var kind: LinkKind
-    /// The application's name of its account.
+    /// The application's name for the account.
     var account: String?
     /// Who is signed in to Bramley in this browser.
     var signedIn: String?
     var waiting: Waiting?
 
-    /// Somebody who has just signed in with Apple in this browser, and need not do so again.
+    /// A person who has just signed in with Apple in this browser and need not do so again.
     struct Waiting: Sendable {
         var name: String?
         var action: String

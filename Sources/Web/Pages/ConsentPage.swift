@@ -2,27 +2,64 @@ import Accounts
 import Coding
 
 extension PageValue {
-    /// The page on which a person allows an application on their own machine to sign them in.
+    /// The page on which a person allows a third-party application, or one on their own machine.
     ///
     /// - Parameters:
-    ///   - application: its name.
+    ///   - redirectURI: where the answer goes; nil for none.
     ///   - fields: of the authorization request, and the ticket.
     ///   - target: where the request continues after a sign-in with another account; nil where that is too long.
     static func consent(
-        to application: String, _ program: LocalProgram, scopes: [OpenIDScope], of user: User, fields: [FormField],
-        target: String?, strings: Strings
+        to client: OpenIDClient, at redirectURI: String?, scopes: [OpenIDScope], services: [Service], of user: User,
+        fields: [FormField], target: String?, strings: Strings
     ) -> PageValue {
+        let program = redirectURI.flatMap { LocalProgram(redirectURI: $0) }
+        let place = program.map { strings[$0 == .loopback ? "consent.onComputer" : "consent.onDevice"] }
         let name = PersonText.accountName(of: user) ?? strings["account.someone"]
+        let heading = client.isForeign || !services.isEmpty ? "consent.foreign" : "consent.heading"
+        let own: [PageValue] = scopes.contains(.openid) ? [["text": .text(strings["consent.identity"])]] : []
+        let received = own + received(scopes, strings: strings)
         return [
             "user": .person(user, strings: strings),
             "consent": [
-                "heading": .text(strings.text("consent.heading", ["program": application])),
+                "heading": .text(strings.text(heading, ["program": PlainLine.shown(client.name)])),
                 "account": strings.html("consent.account", ["name": name]),
-                "program": .text(strings[program == .loopback ? "consent.computer" : "consent.app"]),
-                "receives": .received(scopes, strings: strings),
+                "isForeign": .flag(client.isForeign), "document": .optional(client.document.flatMap(host(of:))),
+                "returns": .optional(place ?? redirectURI.flatMap(host(of:))),
+                "program": .optional(program.map { strings[$0 == .loopback ? "consent.computer" : "consent.app"] }),
+                "isTold": .flag(!received.isEmpty), "receives": .list(received),
+                "services": .list(self.services(services, scopes: scopes, strings: strings)),
                 "isOffline": .flag(scopes.contains(.offlineAccess)), "returnTo": .optional(target),
             ],
             "fields": .hidden(fields.map { ($0.name, $0.value) }),
         ]
     }
+
+    /// What an application learns with these scopes, each with `text`.
+    static func received(_ scopes: [OpenIDScope], strings: Strings) -> [PageValue] {
+        OpenIDScope.claims.filter(scopes.contains).map {
+            ["text": .text(strings["login.programReceives.\($0.rawValue)"])]
+        }
+    }
+
+    /// What an application may do at these services with these scopes, in the services' words.
+    static func services(_ services: [Service], scopes: [OpenIDScope], strings: Strings) -> [PageValue] {
+        services.map { service in
+            let meanings = service.scopes.filter { scopes.contains($0.scope) }.map { PlainLine.shown($0.meaning) }
+            return [
+                "service": strings.html("consent.service", ["service": PlainLine.shown(service.name)]),
+                "does": .list(
+                    (meanings.isEmpty ? [strings["consent.access"]] : meanings).map { ["text": .text($0)] }),
+            ]
+        }
+    }
+
+    /// As a browser shows it: a name of other letters in its ASCII form.
+    static func host(of url: String) -> String? {
+        AbsoluteURL(url).map { PlainLine.shown(String($0.authority)) }
+    }
+}
+
+extension OpenIDClient {
+    /// For pages that do not say that nobody has verified the name: a document's client has chosen its own.
+    var provenName: String { document.flatMap(PageValue.host(of:)) ?? name }
 }

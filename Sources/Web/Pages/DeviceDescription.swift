@@ -19,13 +19,13 @@ package enum DeviceDescription {
     /// `Safari on iPhone`. Only the most common are recognised; the rest is "unknown", never a guess.
     static func text(of session: Session, strings: Strings) -> String {
         if session.kind == .native { return strings["account.app"] }
-        let names = names(of: session.device.userAgent)
-        switch (names.browser, names.system) {
-        case (let browser?, let system?):
-            return strings.text("account.on", ["browser": browser, "system": system])
-        case (let name?, nil), (nil, let name?): return name
-        case (nil, nil): return strings["account.unknownDevice"]
-        }
+        return text(of: session.device, strings: strings) ?? strings["account.unknownDevice"]
+    }
+
+    static func text(of device: Device, strings: Strings) -> String? {
+        let names = names(of: device.userAgent)
+        guard let browser = names.browser, let system = names.system else { return names.browser ?? names.system }
+        return strings.text("account.on", ["browser": browser, "system": system])
     }
 
     /// Browser and platform of a `User-Agent`; nil where it is unclear. Product names, in no language.

@@ -25,8 +25,8 @@ struct LoginPage: Sendable {
         case bounced(target: String)
         /// The origin to which the visitor returns.
         case returnsTo(String)
-        /// The program that asks who they are, and what it receives: the scopes' names.
-        case program(String, receives: [String])
+        /// The application that asks who they are, and what it receives: the scopes' names; nil if they decide later.
+        case application(String, receives: [String]?)
     }
 
     private enum Gap: String, CaseIterable {
@@ -91,16 +91,18 @@ struct LoginPage: Sendable {
     static func values(of notice: Notice, _ strings: Strings) -> PageValue {
         switch notice {
         case .alreadySignedIn(let name):
-            ["notice": ["already": ["text": strings.html("login.already", ["name": name])]]]
-        case .bounced(let target): ["notice": ["bounced": ["target": .text(target)]]]
+            return ["notice": ["already": ["text": strings.html("login.already", ["name": name])]]]
+        case .bounced(let target): return ["notice": ["bounced": ["target": .text(target)]]]
         case .returnsTo(let origin):
-            ["notice": ["returns": ["text": strings.html("login.afterwards", ["origin": origin])]]]
-        case .program(let name, let scopes):
-            [
+            return ["notice": ["returns": ["text": strings.html("login.afterwards", ["origin": origin])]]]
+        case .application(let name, let scopes):
+            var told = (scopes ?? []).map { strings["login.programReceives.\($0)"] }
+            if scopes?.isEmpty == true { told = [strings["consent.identity"]] }
+            return [
                 "notice": [
                     "program": [
-                        "text": strings.html("login.program", ["program": name]),
-                        "receives": .list(scopes.map { ["text": .text(strings["login.programReceives.\($0)"])] }),
+                        "text": strings.html(scopes == nil ? "login.programAsks" : "login.program", ["program": name]),
+                        "isTold": .flag(!told.isEmpty), "receives": .list(told.map { ["text": .text($0)] }),
                     ]
                 ]
             ]

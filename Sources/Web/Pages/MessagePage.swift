@@ -37,7 +37,8 @@ extension MessagePage {
             self.init(page: page, strings, actions)
         } else {
             self.init(
-                code: failure.code.rawValue, strings, configuration, actions, program: failure.visit?.program?.name)
+                code: failure.code.rawValue, strings, configuration, actions,
+                application: failure.visit?.client?.provenName)
         }
         if let person = failure.visit?.person {
             let name = PersonText.accountName(of: person) ?? strings["account.someone"]
@@ -60,7 +61,7 @@ extension MessagePage {
             actions: [apple] + (password.map { [$0] } ?? []))
     }
 
-    /// The page of a failure that is nobody's error, by its key under `pages` in the strings.
+    /// The page of a failure that is not an error, by its key under `pages` in the strings.
     static func page(of code: ReasonCode) -> String? {
         switch code {
         case .userPending: "pending"
@@ -70,14 +71,14 @@ extension MessagePage {
         }
     }
 
-    /// The page of an error code, by its key under `errors` in the strings, and the program that the text may name.
+    /// The page of an error code, by its key under `errors` in the strings, and the application that the text may name.
     init(
         code: String, _ strings: Strings, _ configuration: WebConfiguration, _ actions: [Action],
-        program: String? = nil
+        application: String? = nil
     ) {
         let lifetime = Self.duration(configuration.signIn.attemptLifetime, strings)
         func text(_ name: String) -> String {
-            strings.text("errors.\(code).\(name)", ["lifetime": lifetime, "program": program ?? ""])
+            strings.text("errors.\(code).\(name)", ["lifetime": lifetime, "program": application ?? ""])
         }
         self.init(title: text("title"), what: text("what"), next: text("next"), actions: actions)
     }
@@ -121,8 +122,10 @@ extension MessagePage {
             let account = Action(text: strings["forbidden.account"], link: locale.link(url.path("/account")))
             return [otherAccount(returnTo: visit?.returnTo), account]
         case .openIDNotAllowed:
-            let text = strings.text("forbidden.backTo", ["program": visit?.program?.name ?? ""])
-            return [otherAccount(returnTo: visit?.returnTo), Action(text: text, link: visit?.declined ?? "")]
+            let other = otherAccount(returnTo: visit?.returnTo)
+            guard let declined = visit?.declined else { return [other] }
+            let text = strings.text("forbidden.backTo", ["program": visit?.client?.provenName ?? ""])
+            return [other, Action(text: text, link: declined)]
         case .openIDClientUnknown, .openIDRedirectRefused, .notFound: return [home]
         case .crossSite, .unavailable: return [action("account", "/account")]
         case .userPending, .userDisabled:

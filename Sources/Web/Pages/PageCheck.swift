@@ -128,8 +128,8 @@ extension PageRendering {
                 "Show the finished text instead, such as logout.lead for t.logout.lead; "
                     + "the comment in the built-in template has them.")
         }
-        expect(!contains("<b>\"Bobby\""), "shows markup out of a name", "Report this.")
-        expect(!contains("\u{E000}"), "shows a gap nobody fills", "Report this.")
+        expect(!contains("<b>\"Bobby\""), "shows markup from a name", "Report this.")
+        expect(!contains("\u{E000}"), "shows an unfilled placeholder", "Report this.")
         expect(
             RefusedMarkup.tags(in: bytes).allSatisfy { tag in
                 tag.name != "script"

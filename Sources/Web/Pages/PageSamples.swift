@@ -12,7 +12,7 @@ struct PageSample: Sendable {
     var login: LoginPage.Content?
 }
 
-/// Every page with realistic data, for `bramley check`: long names, right-to-left names, nothing at all, markup. A
+/// Every page with realistic data, for `bramley check`: long names, right-to-left names, no name, markup. A
 /// template without a sample fails a test, and so does one that uses a name no sample has.
 enum PageSamples {
     static let scriptNonce = "c2FtcGxlLW5vbmNlLTIyLg"
@@ -28,7 +28,8 @@ enum PageSamples {
                     deletion(of: person, isFresh: true, notice: "account.done.unconfirmed", strings),
                     deletion(of: person, isFresh: false, notice: nil, strings),
                     deletion(of: person, isFresh: false, notice: "account.done.otherAccount", strings),
-                    consent(of: person, .loopback, strings), consent(of: person, .ownScheme, strings),
+                ] + clients.map { consent(of: person, $0, strings) } + [
+                    device(of: person, strings),
                     PageSample(
                         template: "logout", name: "logout (\(person.name))",
                         values: .logout(
@@ -42,6 +43,11 @@ enum PageSamples {
                         fields: [("state", state), ("user", "{\"name\":\"<\u{5D0}>\"}")], to: "/apple/callback"
                     ).scripted(scriptNonce))
             ]
+            + [(nil, false), (nil, true), (userCode, false)].map { code, isWrong in
+                PageSample(
+                    template: "device", name: "device (\(isWrong ? "wrong" : code?.text ?? "empty"))",
+                    values: .device(code, isWrong: isWrong))
+            }
             + DeletionAtApple.allCases.map {
                 PageSample(template: "account_deleted", name: "account_deleted (Apple: \($0))", values: .deleted($0))
             } + messages(locale, strings, configuration)
@@ -49,13 +55,49 @@ enum PageSamples {
     }
 
     private static var applications: [ConnectedApplication] {
-        [("Grafana <b>\"4711\"</b>", OpenIDScope.allCases, true), ("Notes", [.openid], false)].map {
-            name, scopes, isOffline in
+        clients.map { client in
             ConnectedApplication(
-                client: OpenIDClientID(unchecked: "sample"), name: name,
+                client: client.id, name: client.name, document: client.document,
                 since: Timestamp(milliseconds: 1_700_000_000_000),
-                lastUsedAt: Timestamp(milliseconds: 1_800_000_000_000), scopes: scopes, isOffline: isOffline)
+                lastUsedAt: Timestamp(milliseconds: 1_800_000_000_000), scopes: client.scopes,
+                services: client.isForeign ? services : [], isOffline: client.scopes.contains(.offlineAccess))
         }
+    }
+
+    /// Of one's own on the visitor's machine, and of others: on a site, there with everything, and in an app.
+    private static var clients: [OpenIDClient] {
+        func client(
+            _ name: String, _ redirectURI: String, _ scopes: [OpenIDScope], isForeign: Bool = true,
+            document: String? = nil
+        ) -> OpenIDClient {
+            var client = OpenIDClient(new: OpenIDClientID(unchecked: "sample"), at: moment)
+            (client.name, client.redirectURIs, client.scopes) = (name, [redirectURI], scopes)
+            (client.needsConsent, client.document) = (isForeign, document)
+            return client
+        }
+        let long = String(repeating: "long-label.", count: 6) + "example.com"
+        let everything = OpenIDScope.identity + services.flatMap(\.scopes).map(\.scope)
+        return [
+            client("Notes", "http://127.0.0.1:4711/callback", [.openid], isForeign: false),
+            client("Grafana <b>\"4711\"</b>", "https://grafana.example.com/callback", [.openid, .email]),
+            client(
+                "\u{202E}\u{5D0}\u{2069} " + String(repeating: "Wolfeschlegelsteinhausen", count: 3),
+                "https://\(long):8443/callback", everything, document: "https://\(long)/client.json"),
+            client("Pocket", "com.example.pocket:/callback", [.offlineAccess]),
+        ]
+    }
+
+    private static var services: [Service] {
+        func service(_ name: String, _ scopes: [Service.Scope]) -> Service {
+            var service = Service(
+                OpenIDClientID(unchecked: "notes"), uri: "https://api.example.com/mcp", secret: SHA256.hash(utf8: ""),
+                at: moment)
+            (service.name, service.scopes) = (name, scopes)
+            return service
+        }
+        let scopes = [("notes.read", "Read your notes"), ("notes.write", "<i>\u{5E9}\u{5DC}\u{5D5}\u{5DD}</i>")]
+            .compactMap { name, meaning in OpenIDScope(rawValue: name).map { Service.Scope($0, meaning) } }
+        return [service("Notes <b>", scopes), service("\u{645}\u{644}\u{641}\u{627}\u{62A}", [])]
     }
 
     /// - Parameter isAlone: whether there is only the asking session, and nothing was done.
@@ -73,15 +115,25 @@ enum PageSamples {
             ).scripted(scriptNonce))
     }
 
-    private static func consent(of person: Person, _ program: LocalProgram, _ strings: Strings) -> PageSample {
-        let isLong = program == .loopback
-        return PageSample(
-            template: "consent", name: "consent (\(person.name), \(program))",
+    private static func consent(of person: Person, _ client: OpenIDClient, _ strings: Strings) -> PageSample {
+        PageSample(
+            template: "consent", name: "consent (\(person.name), \(PlainLine.shown(client.name, maximum: 8)))",
             values: .consent(
-                to: isLong ? "Grafana <b>\"4711\"</b>" : "Notes", program,
-                scopes: isLong ? OpenIDScope.allCases : [.openid], of: person.user,
+                to: client, at: client.redirectURIs[0], scopes: client.scopes,
+                services: client.document == nil ? [] : services, of: person.user,
                 fields: [FormField(name: "state", value: "<\"\u{5D0}\">")],
-                target: isLong ? "/oidc/authorize?a=1&b=2" : nil,
+                target: client.isForeign ? "/oidc/authorize?a=1&b=2" : nil, strings: strings))
+    }
+
+    private static let userCode = DeviceUserCode(parsing: "WDJBMJHT")
+
+    private static func device(of person: Person, _ strings: Strings) -> PageSample {
+        PageSample(
+            template: "consent", name: "consent (\(person.name), device)",
+            values: .device(
+                code: userCode?.text ?? "", on: Device(userAgent: "curl/8.5.0", address: "2001:db8::1234:5678"),
+                scopes: clients[2].scopes, services: services, of: clients[1], for: person.user,
+                ticket: FormField(name: "bramley_ticket", value: "sample"), target: "/device?user_code=WDJB-MJHT",
                 strings: strings))
     }
 
@@ -106,9 +158,9 @@ enum PageSamples {
             [
                 ("signed out", nil), ("sent back", .bounced(target: "/app?a=1&b=\"2\"")),
                 (
-                    "for a program",
-                    .program("Grafana <b>\"4711\"</b>", receives: ["profile", "email", "groups", "apple"])
-                ),
+                    "for an application",
+                    .application("Grafana <b>\"4711\"</b>", receives: ["profile", "email", "groups", "apple"])
+                ), ("for a third-party application", .application("Grafana <b>\"4711\"</b>", receives: nil)),
                 ("on the way elsewhere", .returnsTo("https://a-rather-long-name.of-an-application.example.com:8443")),
             ] + people.map { ("signed in, \($0.name)", .alreadySignedIn(PersonText.displayName(of: $0.user) ?? "?")) }
         return notices.map { name, notice in

@@ -113,7 +113,7 @@ package struct Pages: Sendable {
         ]
     }
 
-    /// Links that take their own query, or answer programs, are unchanged.
+    /// Links that have their own query, or are not for people, are unchanged.
     private static func links(_ locale: PageLocale, _ configuration: WebConfiguration) -> PageValue {
         let url = configuration.publicURL
         func page(_ path: String) -> PageValue { .text(locale.link(url.path(path))) }
@@ -121,7 +121,7 @@ package struct Pages: Sendable {
             "login": page("/login"), "account": page("/account"), "logout": page("/logout"),
             "home": configuration.site.homeURL.map { .text($0) } ?? page("/"),
             "endSession": page("/account/sessions/revoke"), "endOthers": page("/account/sessions/revoke-all"),
-            "endAccess": page("/account/applications/end"), "decide": page("/oidc/consent"),
+            "endAccess": page("/account/applications/end"), "decide": page("/oidc/consent"), "device": page("/device"),
             "switch": page("/logout/switch"),
             "export": .text(url.path("/account/export")), "delete": page("/account/delete"),
             "apple": .text(url.path("/login/apple")), "attempt": .text(url.path("/login/attempt")),

@@ -5,7 +5,7 @@ enum PersonText {
     /// Their name, otherwise their address, otherwise nil.
     static func displayName(of user: User) -> String? { user.name.full ?? user.email?.address }
 
-    /// The same of somebody who waits to say whether they have an account.
+    /// The same for a person who is asked whether they have an account.
     static func displayName(of person: WaitingPerson) -> String? {
         person.name?.full ?? person.email?.address
     }

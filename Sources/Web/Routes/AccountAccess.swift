@@ -35,7 +35,7 @@ extension WebRoutes {
         return try Self.fields(request, names)
     }
 
-    /// The same, wherever it comes from.
+    /// The same, from any site.
     static func fields(_ request: ServerRequest, _ names: [String]) throws(Failure) -> [String: String] {
         guard MediaType.isForm(request.fields) else { throw Failure(.unsupportedMediaType) }
         let query = Query(request.body)

@@ -15,7 +15,7 @@ extension WebRoutes {
         let strings = responses.pages.strings(locale)
         let here = PercentEncoding.encodeComponent(locale.link(configuration.publicURL.path("/account/delete")))
         let again = locale.link(configuration.publicURL.path("/login/apple?return_to=\(here)"))
-        // As far as known now: a token may disappear until then.
+        // As far as known now: the token may be gone by then.
         let tellsApple = try await database.identities(of: signedIn.user.id)?.holdToken ?? false
         let notice = AccountNotice(request, among: AccountNotice.ofDeletion)?.text(strings)
         return responses.scripted(
@@ -30,7 +30,7 @@ extension WebRoutes {
         let locale = responses.locale(of: request)
         let account = form["account"].flatMap { UserID(parsing: $0) }
         guard let signedIn = try await active(request) else {
-            // The second of two taps, whose first deleted the account, is told that it is deleted; others may sign in.
+            // The second of two taps: the first deleted the account. Others may sign in.
             if let account, try await database.user(account) == nil { return gone(.unknown, locale) }
             return login(returningTo: "/account/delete", locale: locale)
         }

@@ -18,7 +18,7 @@ extension WebRoutes {
     func accountPage(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         let locale = responses.locale(of: request)
         guard let signedIn = try await active(request) else { return login(returningTo: "/account", locale: locale) }
-        // What is no place in the list shows its beginning.
+        // An invalid position shows the beginning.
         let place = try Query(request).single("after").flatMap(Places.sessions.place)
         let sessions = try await AccountSessions.read(
             of: signedIn, after: place, from: reader.database, at: clock.now())

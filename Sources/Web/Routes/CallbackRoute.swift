@@ -10,13 +10,13 @@ extension WebRoutes {
         do {
             try signIns.record(request)
         } catch {
-            throw turnedAway(try? received(request), error)
+            throw rateLimited(try? received(request), error)
         }
         let callback = try received(request)
         let outcome = await signIn.complete(
             callback, sameOrigin: SameOrigin.holds(request.fields, publicURL: configuration.publicURL),
             device: DeviceDescription.device(of: request),
-            // A value that is not ours does not open; several count as none.
+            // Only a value of ours can be opened; several count as none.
             keptName: cookies.keptName(in: request.fields).text)
         return try await answer(outcome, to: callback, request)
             .keepingOpener(if: callback.returnTo?.isAuthorizeRequest ?? false)
@@ -48,7 +48,7 @@ extension WebRoutes {
     }
 
     /// A rate-limited callback, with what would be lost: the name that Apple sends only once, and the sign-in's target.
-    private func turnedAway(_ callback: ReceivedCallback?, _ failure: Failure) -> Failure {
+    private func rateLimited(_ callback: ReceivedCallback?, _ failure: Failure) -> Failure {
         guard let callback, let target = callback.returnTo else { return failure }
         let kept = signIn.nameToKeep(ofTurnedAway: callback)
         return failure.with(visit(callback, to: target, link: callback.link, keeping: kept))

@@ -4,9 +4,9 @@ import Crypto
 import HTTP
 import HTTPTypes
 
-/// `/link/{id}` and below: here a person signed in to an application chooses the Apple Account for their account there.
+/// `/link/{id}` and below: people who are signed in to an application choose the Apple Account for their account there.
 extension WebRoutes {
-    /// A route for visits. A browser that prefetches drops a failure, and asks again when its visitor comes.
+    /// A route for visits. A prefetch gets a failure, which the browser drops; it asks again when the visitor comes.
     func visited(_ handle: @escaping RouteEntry.Handler) -> RouteEntry.Handler {
         { request, parameters throws(Failure) in
             guard !Navigation.isPrefetch(request.fields) else { return self.responses.empty(.serviceUnavailable) }
@@ -14,16 +14,16 @@ extension WebRoutes {
         }
     }
 
-    /// Names both accounts, in the browser that opens the link's address first: `?token=` makes the link belong to it,
+    /// Names both accounts, in the browser that opens the link's address first: `?token=` binds the link to it,
     /// and from then on the id is enough. A person who was asked in this browser whether they have an account
     /// needs no second visit to Apple: one button connects.
     ///
-    /// A request that only reads the address gets the same page; its attempt belongs to no browser, and opens nothing.
+    /// A request that only reads the address gets the same page; its attempt is bound to no browser and cannot be used.
     func linkPage(_ request: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
         let id = try parameters.link
         let locale = responses.locale(of: request)
         let token = try Self.linkToken(in: request)
-        let isPreview = token != nil && Navigation.isNoVisit(request.method, request.fields)
+        let isPreview = token != nil && Navigation.hasNoVisitor(request.method, request.fields)
         let visitor = browser(of: request)
         let browser = isPreview ? BrowserBinding.make(random: random) : visitor
         if let token {
@@ -82,7 +82,7 @@ extension WebRoutes {
         do {
             location = try await signIn.connectWaiting(id, binding: binding)
         } catch  where [.linkUnknown, .linkExpired].contains(error.code) {
-            // Nothing waits here for this link any more: the page has Apple's button, or says what is wrong.
+            // Nothing is waiting for this link any more: the page has Apple's button, or says what is wrong.
             let page = configuration.publicURL.path("/link/\(id)")
             return responses.redirect(to: responses.locale(of: request).link(page))
         } catch {
@@ -120,7 +120,7 @@ extension PathParameters {
 }
 
 extension WebResponses {
-    /// The page that connects. The post of Apple's window, and its forms, need its Origin.
+    /// The page that connects. Apple's window and its forms post here and need its Origin.
     func connectPage(_ content: ConnectPage, button: ConnectPage.Button?, locale: PageLocale) -> ServerResponse {
         let page = pages.render(
             "connect", locale: locale,

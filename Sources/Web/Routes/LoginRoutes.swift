@@ -13,7 +13,7 @@ extension WebRoutes {
 
     /// - Parameter requested: where to go afterwards.
     func loginPage(_ request: ServerRequest, _ requested: RequestedReturn) async throws(Failure) -> ServerResponse {
-        // It shows this page itself, and says which program asks.
+        // It shows this page itself, and names the application.
         if requested.target.isAuthorizeRequest {
             return responses.redirect(to: requested.target.location).keepingOpener()
         }

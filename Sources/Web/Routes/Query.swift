@@ -5,7 +5,7 @@ import HTTP
 /// The parameters of a query or a small form.
 struct Query: Sendable {
     private let fields: [FormField]
-    /// Whether all that was given is included. The absence of a restricting parameter means nothing otherwise.
+    /// Whether every parameter is included. Otherwise, the absence of a restricting one proves nothing.
     let isWhole: Bool
 
     /// More than `most` parameters, or 16 KiB of them, are ignored entirely.
@@ -37,7 +37,7 @@ struct Query: Sendable {
         }
     }
 
-    /// The same of a parameter that may as well be empty as absent.
+    /// The same for a parameter that may be empty, which counts as absent.
     func given(_ name: String) throws(Failure) -> String? {
         let text = try single(name)
         return text == "" ? nil : text
@@ -85,7 +85,7 @@ extension RequestedReturn {
         self.target = target
         if let text = try query.given("error_return") {
             guard let target = targets.validate(errorReturn: text) else { throw Failure(.returnToRefused) }
-            // Together they would not fit into a state; a program is told anyway.
+            // Together they would not fit into a state; an application gets the error anyway.
             errorReturn = self.target.isAuthorizeRequest ? nil : target
         }
     }

@@ -2,7 +2,7 @@ import Accounts
 import HTTP
 import HTTPTypes
 
-/// A dynamic route: how it is found, answered and logged, who may ask, how often and how much, who reads its failures.
+/// A dynamic route: how it is found, answered and logged, who may ask, how often, and who reads its failures.
 struct RouteEntry: Sendable {
     typealias Handler = @Sendable (ServerRequest, PathParameters) async throws(Failure) -> ServerResponse
     typealias PlainHandler = @Sendable (ServerRequest) async throws(Failure) -> ServerResponse
@@ -36,11 +36,11 @@ struct RouteEntry: Sendable {
     private let limit: RateGate?
     /// Bytes of content, beyond which the answer is 413; nil where content is not read.
     private let body: Int?
-    private let handler: Handler
+    private var handler: Handler
     private(set) var reader: Reader
     /// Whose pages may read the answer.
     private(set) var readers = CrossOrigin.Readers.own
-    /// Whether its good answers are `debug` in the access log: they are many and tell little.
+    /// Whether its successes are logged at `debug`: they are frequent and tell little.
     private(set) var isFrequent = false
 
     init(
@@ -101,6 +101,16 @@ struct RouteEntry: Sendable {
         return entry
     }
 
+    /// The same after `answer`; where that is nil, the handler answers.
+    func after(_ answer: @escaping @Sendable (ServerRequest) async throws(Failure) -> ServerResponse?) -> RouteEntry {
+        var entry = self
+        entry.handler = { [handler] request, parameters throws(Failure) in
+            if let answer = try await answer(request) { return answer }
+            return try await handler(request, parameters)
+        }
+        return entry
+    }
+
     func frequent() -> RouteEntry {
         var entry = self
         entry.isFrequent = true
@@ -113,7 +123,7 @@ enum BodyLimit {
     static let form = 4_096
     static let api = 16_384
     static let notification = 65_536
-    /// A program's request, in a query or a form: `state` and `nonce` at their longest, escaped.
+    /// An application's request, in a query or a form: `state` and `nonce` at their longest, escaped.
     static let authorize = 32_768
 
     /// Apple's answer from an app; less when the server accepts less.
@@ -175,23 +185,27 @@ extension WebRoutes {
 
     private func openIDEntries() -> [RouteEntry] {
         guard services.openID != nil else { return [] }
-        // What programs call is open to pages of every origin: it takes no cookie.
+        // Endpoints that applications call are open to pages of every origin: they use no cookie.
         let called = [
-            RouteEntry(.post, "/oidc/token", body: BodyLimit.api, programTokens),
+            RouteEntry(.post, "/oidc/token", body: BodyLimit.api, openIDTokens),
             RouteEntry(.get, "/oidc/userinfo", userInfo),
             RouteEntry(.post, "/oidc/userinfo", body: BodyLimit.api, userInfo),
             RouteEntry(.post, "/oidc/revoke", body: BodyLimit.api, revokeToken),
+            RouteEntry(
+                .post, "/oidc/device_authorization", limit: devices, body: BodyLimit.api, authorizeDevice),
         ]
         let metadata = [
-            RouteEntry(.get, "/.well-known/openid-configuration", programMetadata),
-            RouteEntry(.get, "/.well-known/oauth-authorization-server", programMetadata),
+            RouteEntry(.get, "/.well-known/openid-configuration", openIDMetadata),
+            RouteEntry(.get, "/.well-known/oauth-authorization-server", openIDMetadata),
         ]
         return [
             RouteEntry(.get, "/oidc/authorize", authorize),
             RouteEntry(.post, "/oidc/authorize", body: BodyLimit.authorize, postAuthorize),
             RouteEntry(.post, "/oidc/consent", limit: signIns, body: BodyLimit.authorize, decide),
-            RouteEntry(.get, "/oidc/logout", limit: signIns, programLogout),
-            RouteEntry(.post, "/oidc/logout", limit: signIns, body: BodyLimit.authorize, postProgramLogout),
+            RouteEntry(.get, "/device", devicePage),
+            RouteEntry(.post, "/device", limit: signIns, body: BodyLimit.form, postDevice),
+            RouteEntry(.get, "/oidc/logout", limit: signIns, openIDLogout),
+            RouteEntry(.post, "/oidc/logout", limit: signIns, body: BodyLimit.authorize, postOpenIDLogout),
         ] + called.map { $0.read(by: .client, in: .everyone) } + metadata.map { $0.read(by: .program, in: .everyone) }
     }
 }

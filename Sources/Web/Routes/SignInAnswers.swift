@@ -35,7 +35,7 @@ extension WebRoutes {
     }
 
     /// Leads on from a callback. After a form of our own it must not lead to another site only by redirects: browsers
-    /// apply `form-action` to each of them, and a program may be anywhere. A page that refreshes ends that.
+    /// apply `form-action` to each of them, and an application may be anywhere. A page that refreshes avoids this.
     private func onward(
         to location: String, _ target: ReturnTarget, _ locale: PageLocale, _ request: ServerRequest
     ) -> ServerResponse {
@@ -73,7 +73,7 @@ extension WebRoutes {
         ).setting(keeping(binding))
     }
 
-    /// Renews the binding for as long as something waits for this browser.
+    /// Renews the binding while something waits for this browser.
     func keeping(_ binding: BindingCookie) -> [String] {
         if case .value(let value) = binding { [cookies.setLinkBinding(value.cookieValue)] } else { [] }
     }

@@ -15,6 +15,9 @@ final class WebRoutes: Sendable {
     let bounces = BounceMemory()
     /// What begins or ends a sign-in costs Apple or a database write before anybody is known.
     let signIns: RateGate
+    /// Devices' requests, the only ones that store something before anybody is known: a tenth of `signIns`, so that no
+    /// address fills the table.
+    let devices: RateGate
     /// Each account export reads everything and writes an audit line.
     let exports: RateGate
     /// Charged, and checked, only for refusals: what Apple signed is accepted even when others at its address fail.
@@ -41,6 +44,7 @@ final class WebRoutes: Sendable {
             database: services.database, cookies: cookies, limits: configuration.sessionLimits, clock: services.clock)
         targets = configuration.returnTargets
         signIns = RateGate(perMinute: limits.signInsPerMinute, traffic: traffic)
+        devices = RateGate(perMinute: max(1, limits.signInsPerMinute / 10), traffic: traffic)
         exports = RateGate(perMinute: limits.exportsPerMinute)
         failedNotifications = RateGate(perMinute: limits.failedNotificationsPerMinute)
         failedClients = RateGate(perMinute: limits.refusedKeysPerMinute)

@@ -48,7 +48,7 @@ struct ContentSecurityPolicy: Sendable {
             + "img-src 'self' \(apple)\(logo); \(common)"
     }
 
-    /// A page that posts to a program, which sends the browser on to wherever it likes.
+    /// A page that posts to an application, which may redirect the browser anywhere.
     func posting(nonce: String) -> String {
         scriptPrefix + nonce + "'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action http: https:; "
             + "frame-ancestors 'none'"

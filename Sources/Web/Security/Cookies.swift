@@ -8,7 +8,7 @@ struct Cookies: Sendable {
     static let bindingName = "__Host-bramley-login"
 
     /// A name that a failed callback could not store, sealed for us. Exists only while needed.
-    static let keptNameName = "__Host-bramley-name"
+    static let keptNameCookie = "__Host-bramley-name"
 
     /// `__Host-bramley`, or `__Secure-bramley` when shared with a parent domain.
     let sessionName: String
@@ -48,11 +48,11 @@ struct Cookies: Sendable {
 
     /// `Set-Cookie` of the name from a failed callback. It returns with Apple's form_post, like the binding.
     func setKeptName(_ value: String) -> String {
-        "\(Self.keptNameName)=\(value)\(Self.attributes(for: SignIn.keptNameLifetime))"
+        "\(Self.keptNameCookie)=\(value)\(Self.attributes(for: SignIn.keptNameLifetime))"
     }
 
     /// `Set-Cookie` that makes the browser delete it.
-    static let clearKeptName = "\(keptNameName)=\(attributes(for: 0))"
+    static let clearKeptName = "\(keptNameCookie)=\(attributes(for: 0))"
 
     /// Cookies that represent the binding and the session when `bramley doctor` checks their way.
     var probes: [(name: String, setting: String)] {
@@ -64,7 +64,7 @@ struct Cookies: Sendable {
         ]
     }
 
-    func keptName(in fields: HTTPFields) -> NamedValue { Self.read(Self.keptNameName, in: fields) }
+    func keptName(in fields: HTTPFields) -> NamedValue { Self.read(Self.keptNameCookie, in: fields) }
 
     func session(in fields: HTTPFields) -> NamedValue { Self.read(sessionName, in: fields) }
 

@@ -8,8 +8,8 @@ struct CrossOrigin: Sendable {
         /// Pages of `api.allowedOrigins`, with the visitor's cookie: who is signed in, plainly (`GET /api/v1/session`) or
         /// as an assertion (`GET /api/v1/session/assertion`). Requests that change something stay same-origin.
         case allowed
-        /// Pages of every origin, without the visitor's cookie: public keys, and what programs without a server of their
-        /// own ask of the OpenID provider.
+        /// Pages of every origin, without the visitor's cookie: public keys, and the OpenID endpoints for
+        /// applications without a server.
         case everyone
     }
 
@@ -21,7 +21,7 @@ struct CrossOrigin: Sendable {
         if readers == .everyone {
             response[.accessControlAllowOrigin] = "*"
             response[.crossOriginResourcePolicy] = "cross-origin"
-            // What a token's holder is told in the challenge.
+            // The challenge tells the token's holder what is wrong.
             if response.contains(.wwwAuthenticate) { response[.accessControlExposeHeaders] = "WWW-Authenticate" }
         }
         guard readers == .allowed, !allowedOrigins.isEmpty else { return }
@@ -38,8 +38,10 @@ struct CrossOrigin: Sendable {
         add(to: &response, for: request, readers)
         guard response[.accessControlAllowOrigin] != nil, request[.accessControlRequestMethod] != nil else { return }
         response[.accessControlAllowMethods] = readers == .allowed ? "GET, HEAD" : methods
-        // What a page's script may add: an app's own credential, and what fetch wrappers add.
-        response[.accessControlAllowHeaders] = "Authorization, Content-Type, X-Requested-With"
+        // What a page's script may add: an app's own credential, and what fetch wrappers and agents add.
+        response[.accessControlAllowHeaders] =
+            "Authorization, Content-Type, X-Requested-With"
+            + (readers == .everyone ? ", MCP-Protocol-Version" : "")
         response[.accessControlMaxAge] = "600"
         response[.vary] = "Origin, Access-Control-Request-Method, Access-Control-Request-Headers"
     }

@@ -1,7 +1,7 @@
 import Coding
 import HTTPTypes
 
-/// Whether a request loads a page, and for a visitor who is there, by what browsers and scripts send.
+/// Whether a request loads a page, and whether its visitor is there, by the fields that browsers and scripts send.
 enum Navigation {
     /// `Sec-Fetch-Mode: navigate`, or, without that field, no `X-Requested-With`.
     static func holds(_ fields: HTTPFields) -> Bool {
@@ -27,7 +27,7 @@ enum Navigation {
     }
 
     /// Whether a page is requested without a visit: by HEAD, or by a script or an image (`Sec-Fetch-Mode`, if sent).
-    static func isNoVisit(_ method: HTTPRequest.Method, _ fields: HTTPFields) -> Bool {
+    static func hasNoVisitor(_ method: HTTPRequest.Method, _ fields: HTTPFields) -> Bool {
         let modes = fields[values: .secFetchMode]
         return method == .head || !(modes.isEmpty || modes == ["navigate"])
     }

@@ -26,7 +26,7 @@ enum SecurityHeaders {
     /// For the page that opens Apple's window, whose answer `same-origin` would cut off.
     static let keepingPopups: HTTPFields = [.crossOriginOpenerPolicy: "same-origin-allow-popups"]
 
-    /// For answers to a program's request: each could cut its window's connection to the opener at the program.
+    /// For answers to an application's request: otherwise its window would lose its opener, the application.
     static let keepingOpener: HTTPFields = [.crossOriginOpenerPolicy: "unsafe-none"]
 
     private static let names = fields(policy: "", isSecure: false, referrer: .noReferrer).map(\.name)
@@ -41,7 +41,7 @@ enum SecurityHeaders {
 }
 
 extension ServerResponse {
-    /// With `SecurityHeaders.keepingOpener` in answers to a program's request.
+    /// With `SecurityHeaders.keepingOpener`, in answers to an application's request.
     func keepingOpener(if isProgram: Bool = true) -> ServerResponse {
         guard isProgram else { return self }
         var response = self

@@ -127,7 +127,7 @@ package struct AccessRules: Hashable, Sendable {
     }
 
     /// Whether requests for different paths, or with different methods, may get different answers.
-    func tellsRequestsApart(onHost host: Span<UInt8>) -> Bool {
+    func distinguishesRequests(onHost host: Span<UInt8>) -> Bool {
         let nothing: [UInt8] = []
         return switch verdict(host: host, method: nothing.span) {
         case .rule, .none: false

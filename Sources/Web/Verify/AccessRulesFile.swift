@@ -40,9 +40,9 @@ package struct AccessRulesFile {
             return []
         }
         for member in object.members where !member.name.isExactly("rules") {
-            fail("holds \(Self.quoted(member.name)) beside the rules.", Self.form)
+            fail("holds \(Self.quoted(member.name)) besides the rules.", Self.form)
         }
-        if list.isEmpty { fail("holds no rule.", "Remove forwardAuth.rulesFile to admit everybody who is signed in.") }
+        if list.isEmpty { fail("holds no rule.", "Remove forwardAuth.rulesFile to admit everyone who is signed in.") }
         if list.count > Self.maximumRules {
             fail("holds \(list.count) rules.", "Write at most \(Self.maximumRules).")
             return []
@@ -163,7 +163,7 @@ package struct AccessRulesFile {
         let remedy = "Write names of groups, such as [\"staff\"]."
         guard let texts = texts(value, remedy) else { return false }
         if let text = texts.first(where: { !UserLimits.accepts(group: $0) }) {
-            fail("names \(Self.quoted(text)), in which nobody can be.", remedy)
+            fail("names \(Self.quoted(text)), which is not a valid group name.", remedy)
             return false
         }
         listed.groups = texts
@@ -197,7 +197,7 @@ package struct AccessRulesFile {
             }
             guard !EmailAddress.relayDomains.contains(domain) else {
                 fail(
-                    "names \(text), the domain of everybody who hides their address.",
+                    "names \(text), the domain of everyone who hides their address.",
                     "Write \"signedIn\", or list the people.")
                 return false
             }

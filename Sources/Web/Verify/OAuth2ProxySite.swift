@@ -93,20 +93,20 @@ struct OAuth2ProxySite: Sendable {
             guard let found = resolve(text, request) ?? (isTooLong(text) ? start(of: text, request) : nil) else {
                 throw Failure(.returnToRefused)
             }
-            return leadingOn(found)
+            return usable(found)
         }
         guard request.isFromTrustedProxy, let text = request.fields[.authRequestRedirect], !text.isEmpty else {
             return nil
         }
         // The requested page, which nobody chose as a target: its site's start page is better than none.
         guard let found = resolve(text, request) ?? start(of: text, request) else { throw Failure(.returnToRefused) }
-        return leadingOn(found)
+        return usable(found)
     }
 
     private func isTooLong(_ text: String) -> Bool { text.utf8.count > ReturnTargets.maximumLength }
 
     /// The target itself, or the start page of its site if it is one of our own addresses.
-    private func leadingOn(_ target: ReturnTarget) -> ReturnTarget? {
+    private func usable(_ target: ReturnTarget) -> ReturnTarget? {
         guard OAuth2ProxyPath.holds(target, publicURL) else { return target }
         return targets.validate((PublicURL.origin(of: target.location) ?? publicURL.origin) + "/")
     }

@@ -83,7 +83,7 @@ package final class VerifyFastPath {
         let start = output.count
         let isKept =
             query.isCached && plain.namesHost
-            && rules?.tellsRequestsApart(onHost: bytes.extracting(plain.host.range)) != true
+            && rules?.distinguishesRequests(onHost: bytes.extracting(plain.host.range)) != true
         let found = try? cache.lookUp(token: token, now: now, prepare: VerifyFields.kept) { kept, isTouchDue in
             // The ordinary route writes `lastSeenAt`.
             guard !kept.isEmpty, !isTouchDue else { return false }

@@ -25,10 +25,10 @@ enum VerifyQuery {
     }
 
     /// Refuses parameters that only `/oauth2/auth` supports, and similar ones.
-    static func checkNothingNarrows(_ query: Query) throws(Failure) {
+    static func refuseNarrowing(_ query: Query) throws(Failure) {
         guard query.names(beginningWith: narrowing).isEmpty else {
             throw .badRequest(
-                "allowed_groups and its like belong to /oauth2/auth; here the rules file says who may come in")
+                "parameters such as allowed_groups belong to /oauth2/auth; here the rules file decides")
         }
     }
 

@@ -10,13 +10,13 @@ extension WebRoutes {
     static let verifyPattern = "/auth/verify"
 
     func verify(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
-        try VerifyQuery.checkNothingNarrows(Query(request))
+        try VerifyQuery.refuseNarrowing(Query(request))
         return try await answer(request, original(request), demands: [])
     }
 
     /// `GET /auth/forbidden`, always 403: why a person was refused, for proxies that drop content (nginx).
     func forbidden(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
-        try VerifyQuery.checkNothingNarrows(Query(request))
+        try VerifyQuery.refuseNarrowing(Query(request))
         let original = try original(request)
         _ = try await answer(request, original, demands: [])
         let signedIn = await reader.signedInIfKnown(request.fields)
@@ -32,7 +32,7 @@ extension WebRoutes {
         }
     }
 
-    /// Every page of a site waits for it: within two seconds, the last of which are the engine's.
+    /// Every page of a site waits for it: it takes at most two seconds, including the database's time.
     private static let longestDecision = Duration.milliseconds(1_250)
 
     private func decide(
@@ -92,7 +92,7 @@ extension WebRoutes {
             configuration.forwardAuth == .forwarded
         else { return answer }
         let host = RulePath.host(of: authority)
-        guard rules?.tellsRequestsApart(onHost: host.span) != true else { return answer }
+        guard rules?.distinguishesRequests(onHost: host.span) != true else { return answer }
         var answer = answer
         answer.fields[.accelExpires] = "1"
         return answer

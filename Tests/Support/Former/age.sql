@@ -11,9 +11,13 @@ CREATE INDEX account_link_due ON account_link (next_attempt_at) WHERE next_attem
 DROP TABLE openid_grant;
 DROP TABLE openid_client;
 DROP TABLE openid_participant;
+DROP TABLE openid_service;
+DROP TABLE openid_consent;
 DROP TABLE sign_in_hour;
 DROP TABLE server;
 DROP TABLE authorize_request;
+DROP TABLE openid_device;
+DROP TABLE openid_device_try;
 DROP INDEX used_attempt_binding;
 DROP INDEX session_created;
 DROP INDEX user_state;

@@ -35,8 +35,10 @@ BACKENDS = [place for place, route in TABLE.items() if route.asker in SCOPES]
 def browser_pages() -> list[str]:
     """Paths a browser opens; attempts are JSON for scripts."""
     section = re.search(r"^### For browsers\n(.*?)^### ", ROUTES.read_text(), re.MULTILINE | re.DOTALL)[1]
-    return [path for path in re.findall(r"^\| `GET (/[^`]*)` \|", section, re.MULTILINE)
-            if not path.startswith(("/assets/", "/.well-known/")) and not path.endswith("/attempt")]
+    paths = [path for path in re.findall(r"^- `GET (/[^`]*)`:", section, re.MULTILINE)
+             if not path.startswith(("/assets/", "/.well-known/")) and not path.endswith("/attempt")]
+    assert len(paths) > 10
+    return paths
 
 
 def send(site, method: str, path: str, fields: list[tuple[str, str]] | dict = (), body: str | bytes = b"") -> Answer:
@@ -100,6 +102,7 @@ class Person:
         self.fields = {
             "/account/sessions/revoke": {"session": self.elsewhere},
             "/account/sessions/revoke-all": {"applications": "true"}, "/account/applications/end": {"client": "grafana"},
+            "/device": {"user_code": "none"},
             "/account/delete": {"confirm": "yes", "account": self.user},
             "/operator/change": {"action": "end-session", "target": self.elsewhere}}
         self.way = Way(inhabited, send, self.user, path)

@@ -116,7 +116,10 @@ TABLE = {
     **{("POST", f"/oidc/{name}"): Route(most=32_768, may_be_empty=True, twice=(303,), good=303, **OIDC)
        for name in ("authorize", "logout")},
     **{("POST", f"/oidc/{name}"): Route(most=16_384, refuses=(400, 401), twice=(400, 401), good=401, **OIDC)
-       for name in ("token", "revoke")},
+       for name in ("token", "revoke", "device_authorization")},
+    ("GET", "/device"): Route("page", once=("user_code",)),
+    # What is no code leads to the page again: Tests/System/OpenID/test_device.py.
+    ("POST", "/device"): Route("page", needs=("user_code",), refuses=(200, 400), **OWN | {"good": 200}),
     # From a page of ours, with an application: Tests/System/OpenID/test_local_programs.py.
     ("POST", "/oidc/consent"): Route(most=32_768, own_pages=True, twice=(400,), good=400, **OIDC),
     ("GET", "/oidc/userinfo"): Route(good=401),
@@ -132,7 +135,7 @@ TABLE = {
     ("DELETE", "/api/v1/users/{id}"): Route("users:delete", good=202, **API),
     ("GET", "/api/v1/users/{id}/credential"): Route("users:read", **API),
     ("GET", "/api/v1/users/{id}/sessions"): Route("users:read", once=("limit", "after"), **API),
-    ("DELETE", "/api/v1/users/{id}/sessions"): Route("users:write", good=204, **API),
+    ("DELETE", "/api/v1/users/{id}/sessions"): Route("users:write", once=("applications",), good=204, **API),
     ("DELETE", "/api/v1/users/{id}/sessions/{session}"): Route("users:write", good=204, **API),
     ("GET", "/api/v1/users/{id}/applications"): Route("users:read", **API),
     ("DELETE", "/api/v1/users/{id}/applications"): Route("users:write", good=204, **API),

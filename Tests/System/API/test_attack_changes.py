@@ -14,7 +14,7 @@ from web import bearer, call
 ALLOWED = "https://app.example.com"
 # Who may send what, and what becomes of it when they do. Every documented route that is no GET is in exactly one.
 OWN_PAGES = {place: route.good for place, route in TABLE.items()
-             if route.own_pages and place[1] != "/oidc/consent"} | {("DELETE", "/api/v1/account"): 202}
+             if route.own_pages and place[1] not in ("/oidc/consent", "/device")} | {("DELETE", "/api/v1/account"): 202}
 # What a page may send elsewhere without asking first.
 SIMPLE = [FORM, ("Content-Type", "text/plain"), ("Content-Type", "multipart/form-data; boundary=x"), ("X-No-Type", "")]
 # From elsewhere it does nothing and leads to the page with the button.
@@ -27,7 +27,8 @@ APPLE = {("POST", "/apple/callback"), ("POST", "/apple/notifications"), ("POST",
 # For who has the secret of a link. What it takes is JSON, which no page of another site sends.
 SECRETS = {("POST", "/api/v1/links/{id}/authorize")}
 # Of applications: two go on as a GET, the others take no cookie. The decision of a person has tests of its own.
-PROGRAMS = {("POST", f"/oidc/{name}") for name in ("authorize", "consent", "logout", "token", "userinfo", "revoke")}
+PROGRAMS = {("POST", "/device"), *(("POST", f"/oidc/{name}") for name in (
+    "authorize", "consent", "logout", "token", "userinfo", "revoke", "device_authorization"))}
 
 
 @pytest.fixture(scope="module")

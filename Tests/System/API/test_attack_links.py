@@ -189,7 +189,7 @@ def test_only_known_notices_are_shown(site, inhabited):
 READABLE = {"/api/v1/session", "/api/v1/session/assertion"}
 # Without the visitor's cookie.
 OPEN = {"/.well-known/jwks.json", "/.well-known/openid-configuration", "/.well-known/oauth-authorization-server",
-        "/oidc/token", "/oidc/userinfo", "/oidc/revoke"}
+        "/oidc/token", "/oidc/userinfo", "/oidc/revoke", "/oidc/device_authorization"}
 STRANGERS = [
     "https://evil.example", "null", "", "https://app.example.com.evil.example", "https://evilapp.example.com",
     "https://sub.app.example.com", "http://app.example.com", "https://app.example.com:443", "https://app.example.com:8443",

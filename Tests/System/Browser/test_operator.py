@@ -80,8 +80,12 @@ def test_a_pending_person_is_approved(anyone):
     assert [item.text for item in anyone.all(".legend li")] == ["Signed in: 1", "Refused: 2", "Failed: 0"]
 
 
+def rows_of(section) -> list[str]:
+    return [row.text for row in section.find_elements("css selector", "tbody tr")]
+
+
 def rows(visitor) -> list[str]:
-    return [row.text for row in visitor.all("tbody tr")]
+    return rows_of(visitor.driver)
 
 
 def tick(visitor, *names: str) -> None:
@@ -367,6 +371,19 @@ def test_the_server_page_has_configuration_and_backup_and_no_secret(at_work, tmp
     assert rows["webhooks.url"][0] == "http://127.0.0.1:9/in?..."
     assert "s3cr3t" not in visitor.driver.page_source and "A" * 44 not in visitor.driver.page_source
     assert "server.limits.headerBlock" in visitor.find("section:nth-of-type(4)").text
+    # Where all of it is set is said once; with a variable beside the file, each row says which.
+    configuration = str(visitor.site.folder / "config.json")
+    assert visitor.facts()["Set in"] == configuration and visitor.text().count(configuration) == 1
+    assert visitor.site.stop() == 0
+    visitor.site.start({"BRAMLEY_SITE_NAME": "Elsewhere"})
+    visitor.open("/operator/server")
+    rows = {row.split()[0]: row.split()[-1] for row in rows_of(visitor.find("section:nth-of-type(3)"))}
+    assert rows["site.name"] == "BRAMLEY_SITE_NAME" and rows["operator.groups"] == "config.json"
+    # The one that has stopped is gone.
+    assert len(rows_of(visitor.find("section:nth-of-type(1)"))) == 1
+    # A name is not broken while its column can be wider.
+    lines = "return [...document.querySelectorAll('td code')].filter((code) => code.getClientRects().length > 1"
+    assert visitor.script(lines + " && !/[ /-]/.test(code.textContent)).map((code) => code.textContent)") == []
 
 
 def test_the_audit_log_has_names_and_is_narrowed(at_work):
@@ -376,10 +393,16 @@ def test_the_audit_log_has_names_and_is_narrowed(at_work):
     visitor.open(asked("disable", boris))
     visitor.press("main form button")
     visitor.open("/operator/audit?type=user.disabled")
-    row = [cell.text for cell in visitor.all("tbody tr:first-child td")]
+    row = [cell.text.replace("\n", " ") for cell in visitor.all("tbody tr:first-child td")]
     assert row[1:3] == ["user.disabled", "operator Ada Byron"] and row[3].startswith("Boris Novák")
     assert visitor.find("select[name=type]").get_attribute("value") == "user.disabled"
     assert [group.get_attribute("label") for group in visitor.all("optgroup")][:2] == ["People", "Sessions"]
+    visitor.open("/operator/audit")
+    assert "user.viewed" in [cell.text for cell in visitor.all("td:nth-child(2)")]
+    visitor.find("select[name=type] option[value=without-views]").click()
+    visitor.press(".search button", "/operator/audit")
+    shown = [cell.text for cell in visitor.all("td:nth-child(2)")]
+    assert "user.disabled" in shown and "user.viewed" not in shown
     visitor.open("/operator/audit?type=user.disabled&from=2020-01-01&to=2020-12-31")
     assert "None." in visitor.text()
     site.operator.bramley("users", "delete", boris, "--yes")
@@ -401,7 +424,7 @@ def test_a_secret_is_copied_and_the_keyboard_skips_the_tabs(at_work):
         "return getSelection().toString()").startswith("brk_"), "the key, copied or selected")
 
 
-def test_an_endpoint_that_fails_can_be_tested_and_one_that_works_is_not_retried(at_work):
+def test_an_endpoint_that_fails_can_be_tested_and_one_that_works_is_not_retried(at_work, gallery):
     visitor = at_work("/operator/webhooks", {
         "webhooks.url": "http://127.0.0.1:9/in", "webhooks.secret": "whsec_" + "A" * 44})
 
@@ -410,9 +433,23 @@ def test_an_endpoint_that_fails_can_be_tested_and_one_that_works_is_not_retried(
         return [link.text for link in visitor.all("section:first-of-type td .button")]
 
     eventually(lambda: actions() == ["Send a test", "Send everything again"], "the failure")
+    visitor.press("td a.button", "/operator/change")
+    visitor.press("main form button", "/operator/change")
+    assert re.search(r"The test was not accepted: \w+", visitor.text())
+    # Long words of buttons stay on a phone.
+    visitor.open("/operator/webhooks?ui_locales=de")
+    inspect(visitor, gallery, "webhooks-failing-de")
     works = "UPDATE webhook_endpoint SET failing_since = NULL, paused_until = NULL WHERE url LIKE ?"
     # Again, as a delivery in between fails.
     eventually(lambda: visitor.site.operator.database(works, "http%") or actions() == ["Send a test"], "only the test")
+
+
+def test_what_is_gone_leaves_the_other_pages_in_reach(at_work, gallery):
+    visitor = at_work()
+    visitor.open("/operator/users/usr_00000000000000000000000000")
+    assert visitor.heading() == "People" and "This no longer exists." in visitor.text()
+    inspect(visitor, gallery, "gone")
+    visitor.press(".tabs a[aria-current]", "/operator/users")
 
 
 def test_an_operators_account_leads_to_the_page(at_work):

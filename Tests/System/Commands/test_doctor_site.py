@@ -36,6 +36,7 @@ def test_a_closed_port_is_reported(place, settings, finding):
     found = place.doctor(**{name: value.format(port=port) for name, value in settings.items()}).only(finding)
     assert "connection refused" in found["detail"]
     assert "ADMIN_PORT" in settings or f"port {port}" in found["nextStep"]
+    assert ("Start apple-simulator." in found["nextStep"]) == ("APPLE_ENDPOINT" in settings)
 
 
 @pytest.mark.parametrize("key, finding, step, no_step", [

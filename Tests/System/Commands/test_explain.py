@@ -7,7 +7,7 @@ import pytest
     ("stale_state", ["400", "info", "took longer than `login.attemptLifetime`", "retry page", "the clock jumped"]),
     ("external_id_taken", ["409", "debug", "another user has this external ID", "problem", "nothing"]),
     ("storage", ["503", "error", "free or repair the disk (docs/operate/limits.md#the-database-takes-no-writes)"]),
-    ("clock_unknown", ["bramley doctor", "unsure", "no answer of Apple's had a date"]),
+    ("clock_unknown", ["bramley doctor", "unsure", "no answer from Apple had a date"]),
     ("webhook event moved to dead letters", ["warning", "Fix the application"]),
     ("bramley_store_file_bytes", ["gauge", "Size of the database", "`database`, `wal`"]),
     ("server.limits.body", ["524288 (32768–16777216 bytes)", "Longest request body"]),

@@ -18,7 +18,7 @@ JTI = "and their `jti`"
 CHECKS = "schedule and results of the daily checks"
 TRANSFER = "`transfer_target` and related columns"
 WEBHOOKS = "undelivered events and logout tokens"
-UNDER_WAY = "sign-ins and links under way"
+UNFINISHED = "unfinished sign-ins and links"
 AUDIT = "the audit log: use"
 SEARCHED = "for searches"
 RETENTION = "when a session is examined next"
@@ -60,12 +60,17 @@ SESSION = {
     "last_seen_at": "sessions.0.lastSeenAt", "expires_at": "sessions.0.expiresAt", "examine_at": RETENTION}
 PROGRAM = {
     "id": SECRET, "client": "programs.0.clientID", "user": "user.id", "session": "programs.0.session",
-    "redirect_uri": "programs.0.redirectURI", "scopes": "programs.0.scope", "nonce": SECRET, "challenge": SECRET,
-    "authenticated_at": "programs.0.signedInAt", "code_hash": SECRET, "code_expires_at": UNDER_WAY,
-    "is_code_used": UNDER_WAY, "access_hash": SECRET, "access_expires_at": UNDER_WAY, "access_scopes": UNDER_WAY,
-    "former_access_hash": SECRET, "former_access_expires_at": UNDER_WAY, "former_access_scopes": UNDER_WAY, "refresh_hash": SECRET,
-    "former_refresh_hash": SECRET, "refreshed_at": UNDER_WAY, "expires_at": "programs.0.expiresAt"}
+    "redirect_uri": "programs.0.redirectURI", "scopes": "programs.0.scope",
+    "services": "programs.0.services.0", "nonce": SECRET, "challenge": SECRET,
+    "authenticated_at": "programs.0.signedInAt", "code_hash": SECRET, "code_expires_at": UNFINISHED,
+    "is_code_used": UNFINISHED, "access_hash": SECRET, "access_expires_at": UNFINISHED, "access_scopes": UNFINISHED,
+    "former_access_hash": SECRET, "former_access_expires_at": UNFINISHED, "former_access_scopes": UNFINISHED,
+    "access_service": UNFINISHED, "former_access_service": UNFINISHED, "refresh_hash": SECRET,
+    "former_refresh_hash": SECRET, "refreshed_at": UNFINISHED, "expires_at": "programs.0.expiresAt"}
 PARTICIPANT = {"session": "programSessions.0.session", "client": "programSessions.0.clientID"}
+CONSENTS = {
+    "user": "user.id", "client": "consents.0.clientID", "service": "consents.0.service", "scopes": "consents.0.scope",
+    "given_at": "consents.0.givenAt"}
 NOTIFICATION = {
     "jti": JTI, "type": "notifications.0.type", "client_id": "notifications.0.clientID",
     "subject": "appleIdentities.0.subject", "event_time": "notifications.0.eventTime",
@@ -79,14 +84,14 @@ EVENT = {
 
 EXPORTED = {
     "user": USER, "apple_identity": IDENTITY, "apple_credential": CREDENTIAL, "first_consent": CONSENT,
-    "session": SESSION, "openid_grant": PROGRAM, "openid_participant": PARTICIPANT, "notification": NOTIFICATION, "event": EVENT}
+    "session": SESSION, "openid_grant": PROGRAM, "openid_participant": PARTICIPANT, "openid_consent": CONSENTS, "notification": NOTIFICATION, "event": EVENT}
 LEFT_OUT = {
-    "webhook_delivery": WEBHOOKS, "used_attempt": UNDER_WAY, "authorize_request": UNDER_WAY, "code_exchange": UNDER_WAY,
-    "waiting_identity": UNDER_WAY, "account_link": UNDER_WAY,
+    "webhook_delivery": WEBHOOKS, "used_attempt": UNFINISHED, "authorize_request": UNFINISHED, "openid_device": UNFINISHED,
+    "openid_device_try": UNFINISHED, "code_exchange": UNFINISHED, "waiting_identity": UNFINISHED, "account_link": UNFINISHED,
     "user_word": SEARCHED, "user_group": SEARCHED, "audit": AUDIT, "revocation": GONE, "consent_end": GONE}
 # docs/reference/data.md: "Not about visitors".
 IMPERSONAL = {
-    "api_key", "openid_client", "server", "sign_in_hour", "webhook_endpoint", "signing_key", "rsa_signing_key", "apple_keys", "lease", "credential_check", "credential_brake",
+    "api_key", "openid_client", "openid_service", "server", "sign_in_hour", "webhook_endpoint", "signing_key", "rsa_signing_key", "apple_keys", "lease", "credential_check", "credential_brake",
     "credential_pause", "meta", "migration"}
 
 START = 1_790_000_000_000
@@ -122,9 +127,13 @@ ROWS = [
         "issued_at": START + 11, "created_at": START + 12, "last_seen_at": FUTURE + 1, "expires_at": FUTURE + 2}),
     ("openid_grant", {
         "id": b"canary-grant-id.", "client": "grafana", "user": ANN, "session": SESSION_ID,
-        "redirect_uri": "https://program.example.com/cb", "scopes": '["email"]', "code_hash": b"\x02" * 32,
+        "redirect_uri": "https://program.example.com/cb", "scopes": '["email"]',
+        "services": '["https://api.example.com/files"]', "code_hash": b"\x02" * 32,
         "code_expires_at": START + 20, "authenticated_at": START + 18, "expires_at": FUTURE + 3}),
     ("openid_participant", {"session": SESSION_ID, "client": "reading-list"}),
+    ("openid_consent", {
+        "user": ANN, "client": "borrowed", "service": "https://api.example.com/mcp", "scopes": '["notes.read"]',
+        "given_at": START + 22}),
     ("notification", {
         "jti": "canary-jti", "type": "consent-revoked", "client_id": "com.example.primary", "subject": SUBJECT,
         "event_time": START + 13, "received_at": START + 14, "payload": '{"canary":"payload"}',
@@ -171,7 +180,7 @@ def test_every_column_is_exported_or_left_out_for_a_reason(house):
 
 def test_the_document_gives_the_reasons(house):
     section = (ROOT / "docs/trust/privacy.md").read_text().split("\n## Export\n")[1].split("\n## ")[0]
-    reasons = {SECRET, ROW, PAYLOAD, JTI, CHECKS, TRANSFER, WEBHOOKS, UNDER_WAY, AUDIT, GONE, ORDER, RETENTION,
+    reasons = {SECRET, ROW, PAYLOAD, JTI, CHECKS, TRANSFER, WEBHOOKS, UNFINISHED, AUDIT, GONE, ORDER, RETENTION,
                SEARCHED}
     assert [reason for reason in reasons if reason not in section] == []
     used = set(LEFT_OUT.values()) | {
@@ -196,7 +205,7 @@ def shown(table: str, column: str, value):
         return value == 1
     if isinstance(value, int):
         return time(value)
-    if column in ("groups", "fields", "scopes"):
+    if column in ("groups", "fields", "scopes", "services"):
         return json.loads(value)[0]
     return value
 

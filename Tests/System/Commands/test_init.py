@@ -356,6 +356,13 @@ def test_lines_fit_the_terminal_and_contain_no_markdown(terminal, columns, width
     assert max(len(line) for line in lines) > width - 20
 
 
+def test_a_command_to_copy_is_one_line(terminal):
+    said = finish(terminal("--rehearse", "--non-interactive", "--public-url", "http://localhost:8080", "--scopes", "name",
+                           "--sign-up", "open", dimensions=(50, 60)))
+    assert re.search(r"^ *apple-simulator --port 9700 .* --key AuthKey_\w+\.p8\r$", said, re.MULTILINE), said
+    assert re.search(r"bramley doctor\r$", said, re.MULTILINE), said
+
+
 def test_a_wrong_flag_is_reported_before_any_question(terminal, folder):
     said = finish(terminal("--team-id", "x"), 1)
     assert "apple.teamID (--team-id)" in said and "publicURL" not in said

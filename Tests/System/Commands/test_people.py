@@ -96,6 +96,7 @@ def test_an_ambiguous_person_is_refused_and_the_candidates_listed(people, comman
     (["users", "delete"], ["--yes"]), (["users", "disable"], ["--yes"]), (["users", "disable"], []),
     (["users", "delete"], []), (["users", "approve"], ["--yes"]), (["users", "enable"], []),
     (["users", "groups", "--add", "staff"], ["--yes"]), (["sessions", "revoke", "--user"], ["--yes"]),
+    (["users", "end-access", "--all"], ["--yes"]), (["users", "end-access", "--all"], []),
 ])
 def test_changes_by_name_ask_for_confirmation(people, command, flags, text):
     before = people.database("SELECT * FROM user")
@@ -123,9 +124,22 @@ def test_on_80_columns_ids_are_whole_and_missing_columns_are_named(people, monke
     finally:
         terminal.close()
     *table, hint = [line for line in lines if line]
-    assert hint.startswith(f"No room for: {hidden}."), lines
+    assert hint.startswith(f"Not shown: {hidden}."), lines
     assert len(table) == 1 + len([id for id in ids if id.startswith(table[1][:4])]), lines
     assert all(any(id in line for line in table) for id in ids) and max(map(len, table)) <= 80, lines
+
+
+def test_on_80_columns_the_audit_log_says_who(people, monkeypatch):
+    people.database("DELETE FROM audit")
+    insert(people, "audit", type="user.viewed", actor="operator", account=user(1), person=user(2), network="203.0.113.0/24")
+    monkeypatch.setenv("NO_COLOR", "1")
+    terminal = Terminal([str(people.program), "audit", "list", "--config", str(people.folder / "config.json")])
+    try:
+        title, line, hint = [line for line in terminal.end().screen.splitlines() if line]
+    finally:
+        terminal.close()
+    assert title.split() == ["TIME", "TYPE", "BY", "OBJECT"] and hint.startswith("Not shown: REASON, FROM, SUBJECT.")
+    assert " operator" in line and line.endswith(user(2)) and len(line) <= 80
 
 
 def test_an_export_overwrites_nothing(people, tmp_path):

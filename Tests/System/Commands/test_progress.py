@@ -145,10 +145,10 @@ def test_ending_all_sessions_shows_the_elapsed_time(start, house):
     terminal.wait_for("Type yes to continue:")
     with house.locked():
         terminal.type("yes\n")
-        terminal.wait_for("signing everybody out  0:01")
+        terminal.wait_for("ending all sessions  0:01")
     assert terminal.end().code == 0
     assert terminal.screen.splitlines()[-1] == "0 sessions revoked", terminal.screen
-    assert "signing everybody out" not in terminal.screen
+    assert "ending all sessions" not in terminal.screen
 
 
 def test_the_doctor_says_that_it_is_waiting(start, house):

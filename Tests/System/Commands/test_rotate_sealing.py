@@ -53,7 +53,10 @@ def test_one_command_replaces_the_key_and_the_server_follows(site):
     again = site.operator.json("keys", "rotate-sealing")
     assert (again["step"], again["tokens"], again["key"], again["newKey"]) == ("resealed", 0, done["key"], False)
     assert file.read_text() == new and formers(site) == [former]
-    assert "No new key was made; --new makes one." in site.operator.bramley("keys", "rotate-sealing")
+    first, sealed, keep, retire = site.operator.bramley("keys", "rotate-sealing").splitlines()
+    assert first == "No new key was made; --new makes one." and "resealed with" in sealed
+    assert keep.startswith("Keep the previous sealing keys until 20")
+    assert retire == f"Run this again after that to retire former keys: {former}."
 
     def audited() -> list:
         return site.operator.json("audit", "list", "--user", user)["items"]

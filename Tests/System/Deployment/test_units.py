@@ -87,7 +87,7 @@ def test_the_server_has_what_it_needs():
     assert "AF_UNIX" in service["RestrictAddressFamilies"].split(), "the service manager is told over one"
     # The default of server.drainTimeout, by the reference.
     reference = (ROOT / "docs/reference/configuration.md").read_text()
-    drain = re.search(r"^.*drainTimeout.*$", reference, re.MULTILINE)[0].split("|")[2].split()[0]
+    drain = re.search(r"^- `server.drainTimeout` \((\d+)", reference, re.MULTILINE)[1]
     assert int(service["TimeoutStopSec"]) > int(drain) + 5
     socket = unit("bramley.socket")["Socket"]
     assert socket["FileDescriptorName"] == "visitors" and socket["Service"] == "bramley.service"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pexpect
 
-from documents import ROOT
+from documents import ROOT, fences
 from patience import PATIENCE, eventually
 from processes import finished, output
 from programs import KEY_ID, SERVICES_ID, TEAM_ID, Site, write_private
@@ -127,6 +127,10 @@ class Stage:
     def with_a_file_of_clients(self) -> None:
         text = (ROOT / "docs/apps/openid.md").read_text().split("```json\n")[1].split("```")[0]
         (self.folder / "clients.json").write_text(text)
+
+    def with_a_file_of_services(self) -> None:
+        (self.folder / "services.json").write_text(next(
+            fence.text for fence in fences() if fence.page == "docs/apps/openid.md" and '"services"' in fence.text))
 
     def with_a_backup(self) -> None:
         self.bramley("backup", "--force", "backups/today.db")

@@ -22,6 +22,11 @@ def fence(page: str) -> Fence | None:
     return next((one for one in fences() if one.page == FOLDER + page and one.language not in ("sh", "")), None)
 
 
+def copied(page: str) -> str:
+    """The page, and the file beside it that its reader copies."""
+    return "\n".join(path.read_text() for path in (ROOT / FOLDER).glob(page.removesuffix("md") + "*"))
+
+
 def options(page: str) -> dict[str, list[str]]:
     """What the page's `clients add` says."""
     line, = [command.text for command in commands()
@@ -40,7 +45,7 @@ def test_every_page_is_in_the_table():
 
 @pytest.mark.parametrize("page", PAGES)
 def test_settings_and_registration_agree(page):
-    text, registered = (ROOT / FOLDER / page).read_text(), options(page)
+    text, registered = copied(page), options(page)
     outside = re.sub(r"^bramley clients add.*$", "", text, flags=re.MULTILINE)
     assert re.search(rf"\b{re.escape(registered['id'][0])}\b", outside), "the client ID"
     named = [uri for uri in registered["redirect-uri"] if uri in outside]
@@ -62,21 +67,33 @@ READERS = {
     "ini": ini, "json": json.loads, "yaml": yaml.safe_load, "toml": tomllib.loads, "python": ast.parse,
     # Run by Tests/System/OpenID/test_real_clients.py.
     "apache": str}
-CHECKERS = {"js": ("node", "--check"), "ruby": ("ruby", "-c")}
+CHECKERS = {"js": ("node", "--check"), "mjs": ("node", "--check"), "ruby": ("ruby", "-c")}
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if fence(page)])
-def test_settings_have_the_form_of_their_language(page, tmp_path):
-    piece = fence(page)
-    if piece.language in CHECKERS:
-        (tmp_path / "piece.mjs").write_text(piece.text)
-        output(*CHECKERS[piece.language], tmp_path / "piece.mjs")
-    elif piece.language in ("kotlin", "dart", "go"):
+PIECES = {page: (piece.language, piece.text) for page in PAGES if (piece := fence(page))} | {
+    path.name: (path.suffix[1:], path.read_text())
+    for path in sorted((ROOT / FOLDER).iterdir()) if path.suffix in (".js", ".mjs", ".kt", ".dart")}
+
+
+@pytest.mark.parametrize("name", PIECES)
+def test_settings_have_the_form_of_their_language(name, tmp_path):
+    language, text = PIECES[name]
+    if language in CHECKERS:
+        (tmp_path / "piece.mjs").write_text(text)
+        output(*CHECKERS[language], tmp_path / "piece.mjs")
+    elif language in ("kt", "dart", "go"):
         # Nothing here reads them; at least nothing is left open.
         for left, right in ("()", "{}", "[]"):
-            assert piece.text.count(left) == piece.text.count(right), piece
+            assert text.count(left) == text.count(right), name
     else:
-        READERS[piece.language](piece.text)
+        READERS[language](text)
+
+
+def test_each_file_to_copy_is_in_its_page():
+    files = [name for name in PIECES if not name.endswith(".md")]
+    assert len(files) > 3
+    assert [name for name in files
+            if f"]({name})" not in (ROOT / FOLDER / (name.rsplit(".", 1)[0] + ".md")).read_text()] == []
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / FOLDER).rglob("*.swift")), ids=lambda file: file.name)

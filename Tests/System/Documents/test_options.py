@@ -112,9 +112,9 @@ def test_every_option_is_documented(options):
     assert "`http-echo --help` lists its options" in text
 
 
-def test_the_flags_of_init_are_those_of_its_table(options):
+def test_the_flags_of_init_are_those_of_its_list(options):
     page = next(page for page in PAGES if page.name == "getting-started.md").read_text()
-    table = re.findall(r"^\| `([A-Za-z.]+)` \| `(--[a-z-]+)` \|", page, re.MULTILINE)
+    table = re.findall(r"^- `([A-Za-z.]+)`, `(--[a-z-]+)`", page, re.MULTILINE)
     assert len(table) > 10
     assert {flag for _, flag in table} <= options["bramley"].leaves["bramley", "init"]
 

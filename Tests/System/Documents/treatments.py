@@ -104,7 +104,7 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     ".build/release/bramley init": INIT,
     ".build/release/bramley serve": Elsewhere("Tests/System/EndToEndTests/StartAndStopTests.swift::StartAndStopTests"),
     **{f"make example NAME={name}": EXAMPLES for name in (
-        "flask", "cluster", "accounts", "nginx-static", "node", "openid", "spa")},
+        "agent", "flask", "cluster", "accounts", "nginx-static", "node", "openid", "spa")},
     "bramley init": INIT,
     "bramley check": Run(says="The configuration is valid"),
     "bramley serve": Elsewhere("Tests/System/EndToEndTests/StartAndStopTests.swift::StartAndStopTests"),
@@ -134,6 +134,9 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
         Run(says='"deliveries"'),
 
     # assertion.md
+    "pip install segno": Reason("scripts/test-requirements.txt has it, for the next line"),
+    "python3 docs/examples/device/terminal.py https://id.example.com terminal":
+        Elsewhere("Tests/System/OpenID/test_device.py::test_the_terminal_of_the_examples"),
     "pip install joserfc": Reason("scripts/test-requirements.txt has it, for the next line"),
     "python3 docs/examples/verify-assertion.py https://id.example.com https://api.example.com < assertion":
         Run(before="with_an_assertion", says='"sub"'),
@@ -300,7 +303,6 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
         Elsewhere("Tests/System/PostgreSQL/test_several_servers.py::test_a_rotation_of_the_sealing_key"),
     "bramley users list --state pending": Run(),
     "bramley users list --group staff --json": Run(says="items"),
-    "bramley users list --all | cut -f 4": Run(before="with_someone_waiting", says="@example.com"),
     "bramley users list --email ann@example.com": Run(before="with_people_imported", says="ann@example.com"),
     "bramley users list": Run(before="with_someone_waiting", says="usr_"),
     f"bramley users show {USER}": Run(says="usr_"),
@@ -316,6 +318,7 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     f"bramley users enable {USER}": Run(),
     f"bramley users end-access {USER} grafana": Run(code=1, says="access of 0 applications ended"),
     f"bramley users end-access {USER} --all": Run(says="access of 0 applications ended"),
+    "bramley users end-access usr_… --all": Run(says="access of 0 applications ended"),
     f"bramley users groups {USER}": Run(),
     f"bramley users groups {USER} --add staff,ops --remove guests": Run(says="staff"),
     f'bramley users groups {USER} --set ""': Run(),
@@ -353,6 +356,9 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "bramley api-keys revoke key_00000000000000000000000000": Run(typed=YES),
     "bramley clients add grafana --name Grafana --redirect-uri https://grafana.example.com/login/generic_oauth":
         Run(says="client secret: bcs_", apart="clients"),
+    "bramley clients add backup --name Backup --public --offline --device":
+        Run(apart="clients", says="client ID"),
+    "bramley clients add terminal --public --device": Run(apart="clients", says="client ID"),
     "bramley clients list": Run(apart="clients", says="grafana"),
     "bramley clients show grafana": Run(apart="clients", says="Grafana"),
     "bramley clients update grafana --group staff": Run(apart="clients"),
@@ -363,6 +369,23 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "bramley clients delete grafana --yes": Run(apart="clients", says="deleted"),
     "bramley clients apply clients.json --dry-run": Run(before="with_a_file_of_clients", says="grafana added"),
     "bramley clients apply clients.json": Run(before="with_a_file_of_clients", says="grafana"),
+    'bramley services add https://notes.example.com/mcp --id notes --name Notes --scope notes.read="Read your notes"'
+    ' --scope notes.write="Change your notes"': Run(says="service secret: bss_", apart="agents"),
+    **dict.fromkeys((
+        "bramley clients add cursor --name Cursor --public --consent --offline --scope notes.read,notes.write"
+        " --redirect-uri http://localhost:8787/callback",
+        'bramley clients add gemini --name "Gemini CLI" --public --consent --offline --scope notes.read,notes.write'
+        " --redirect-uri http://localhost:7777/oauth/callback"), Run(says="client ID", apart="agents")),
+    "curl -s https://id.example.com/api/v1/introspect -u notes:$SECRET -d token=$TOKEN":
+        Elsewhere("Tests/System/OpenID/test_withdrawal.py::test_on_sqlite"),
+    'bramley services add https://api.example.com/mcp --id notes --name Notes --scope notes.read="Read your notes"':
+        Run(says="service secret: bss_", apart="services"),
+    "bramley services list": Run(apart="services", says="notes"),
+    "bramley services show notes": Run(apart="services", says="https://api.example.com/mcp"),
+    'bramley services update notes --name "Your notes"': Run(apart="services", says="notes"),
+    "bramley services rotate-secret notes": Run(apart="services", says="bss_"),
+    "bramley services apply services.json": Run(apart="services", before="with_a_file_of_services", says="notes"),
+    "bramley services delete notes --yes": Run(apart="services", says="deleted"),
     "bramley audit list --all | grep operator": Run(says="operator"),
     "bramley audit list": Run(says="sign_in"),
     "bramley audit list --user usr_…": Run(says="sign_in"),

@@ -101,7 +101,7 @@ import Testing
                 export.names
                     == [
                         "exportedAt", "complete", "user", "updatedAt", "emailForwardingChangedAt", "appleIdentities",
-                        "sessions", "programs", "programSessions", "notifications", "events",
+                        "sessions", "programs", "programSessions", "consents", "notifications", "events",
                     ])
             #expect(export["user"]?.objectValue?.names == Self.user)
             #expect(try await place.run("sessions list --json").json.names == ["items", "next"])

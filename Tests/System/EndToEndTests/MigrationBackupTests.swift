@@ -72,7 +72,7 @@ import Testing
                 try Self.steps(place.databasePath) == [
                     "0023-first-release", Self.next, "0025-logout-tokens", "0026-operator", "0030-narrowed-tokens",
                     "0031-search", "0032-outgoing", "0033-without-passwords", "0034-last-sign-in",
-                    "0035-organization", "0036-ended-access",
+                    "0035-organization", "0036-ended-access", "0037-consent", "0038-device",
                 ])
             #expect(try Self.isNew(place.databasePath))
             #expect(try Self.steps(backup) == before)

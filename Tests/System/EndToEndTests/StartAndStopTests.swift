@@ -178,7 +178,7 @@ import Testing
                 directory: place.folder.path, outputPath: place.folder.path + "/second.log")
             #expect(await second.waitUntilEnded(within: .seconds(40)) == Self.refused)
             let lines = second.output.split(separator: "\n")
-            #expect(lines.count == 1 && lines[0].contains("server.host and server.port"), "\(lines)")
+            #expect(lines.count == 1 && lines[0].contains("admin.host and admin.port"), "\(lines)")
             #expect(try await server.client.get("/login").status.code == 200)
             await server.stop()
         }

@@ -14,7 +14,7 @@ def test_an_unknown_example_lists_the_examples(name):
     run = finished(ROOT / "scripts/example.sh", name)
     assert run.returncode == 2
     assert run.stderr.split()[-len(EXAMPLES):] == EXAMPLES
-    assert EXAMPLES == ["accounts", "cluster", "flask", "nginx-static", "node", "openid", "spa"]
+    assert EXAMPLES == ["accounts", "agent", "cluster", "flask", "nginx-static", "node", "openid", "spa"]
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -23,7 +23,7 @@ def test_control_c_ends_everything_and_a_second_start_finds_its_data(binaries, t
     for _ in range(2):
         example = Example(name, binaries, tmp_path)
         # Who is not signed in is led to where they can.
-        assert example.ask("/").status == (303 if name in ("accounts", "cluster") else 200)
+        assert example.ask("/").status == (303 if name in ("accounts", "agent", "cluster") else 200)
         ports = {int(address.rpartition(":")[2]) for address in (example.address, example.origin, example.apple.origin)}
         assert example.stop() == 0
         assert not any(map(listens, ports))

@@ -235,9 +235,10 @@ def test_the_published_webhook_vector_verifies(command, folder):
     assert json.loads(run.stdout or "null") == {"test": 2432232314}, run.stderr
 
 
-def test_the_flask_of_the_tests_is_that_of_the_example():
+def test_the_packages_of_the_tests_are_those_of_the_examples():
     pins = (ROOT / "scripts/test-requirements.txt").read_text().splitlines()
-    assert set((ROOT / "docs/examples/flask/requirements.txt").read_text().split()) <= set(pins)
+    for file in (ROOT / "docs/examples").glob("*/requirements.txt"):
+        assert set(file.read_text().split()) <= set(pins), file
 
 
 @pytest.mark.parametrize("name", ["flask", "node"])

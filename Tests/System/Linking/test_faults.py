@@ -65,7 +65,7 @@ def test_an_abandoned_completion_is_finished_by_the_event(orchard):
 
 
 @pytest.mark.parametrize("state", ["notFound", "transferred"])
-def test_a_completed_link_says_success_only_while_apple_opens_the_account(orchard, state):
+def test_a_completed_link_succeeds_only_while_the_person_can_sign_in(orchard, state):
     link = orchard.begin(f"asked-{state}", "upgrade")
     code = orchard.proven(link, somebody(orchard))
     done = orchard.complete(link, code)

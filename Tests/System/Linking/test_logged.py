@@ -115,7 +115,7 @@ def test_no_secret_is_logged_listed_or_exported_and_no_id_opens_anything(talkati
 def commands_after_a_leak() -> list[str]:
     """Of the runbook, when database and sealing key have leaked, in their order."""
     row, = (line for line in (ROOT / "docs/trust/security.md").read_text().splitlines()
-            if line.startswith("| the database *and* the sealing key"))
+            if line.startswith("- **the database and the sealing key"))
     return re.findall(r"`bramley ([^`]+)`", row)
 
 

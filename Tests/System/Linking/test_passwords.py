@@ -231,7 +231,7 @@ def test_a_repeated_or_late_event_drops_no_newer_password(demo):
 @pytest.mark.parametrize("said", [
     {}, {"state": "disabled"}, {"state": "pending"}, {"credentialState": "revoked"}, {"credentialState": "notFound"},
     {"externalID": None}, {"externalID": "another"}, None])
-def test_after_a_day_the_users_state_says_whether_apple_opens_the_account(demo, said):
+def test_after_a_day_the_users_state_says_whether_they_can_sign_in_with_apple(demo, said):
     """Bramley has forgotten the link by then."""
     name = f"aday-{said}"[:64].lower()
     upgrade = unfinished(demo, name)

@@ -35,6 +35,11 @@ import UIKit
         case "sign-in": perform { try await $0.account.signIn($0.sheet) }
         case "sign-out": perform { await $0.account.signOut() }
         case "delete": perform { _ = try await $0.account.deleteAccount($0.sheet) }
+        case "link":
+            perform { phone in
+                let link = try JSONDecoder().decode(AccountLink.self, from: Data(words[1].utf8))
+                say(try await phone.account.authorize(link, phone.sheet))
+            }
         case "assertion": perform { say(try await $0.account.assertion() ?? "nobody") }
         // What Apple knows of the consent, from now on: a state, or nothing.
         case "state":

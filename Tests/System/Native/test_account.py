@@ -1,10 +1,13 @@
 """The account of docs/examples/ios on a phone that a script plays, against the real server."""
 
+import json
+
 import pytest
 
-from app import exchanges, sheet
+from app import exchanges, hashed, sheet
 from device import Device
-from web import part_of
+from patience import PATIENCE
+from web import call, part_of
 
 
 @pytest.fixture
@@ -55,6 +58,18 @@ def test_a_sign_in_without_an_answer_is_finished_at_the_next_launch(phone, site)
     # The name, which Apple gave once, is there.
     assert phone.again().ask("start").endswith(" Ada")
     assert exchanges(site) == 1
+
+
+def test_an_account_of_the_application_is_connected(phone, site):
+    backend = {"token": site.operator.key("links")}
+    content = {"externalID": "42", "kind": "link", "displayName": "ada"}
+    link = call(site, "POST", "/api/v1/links", body=content, **backend).must(201).json()
+    nonce = phone.sheet("link", json.dumps(link))
+    assert nonce == hashed(link["nonce"])
+    code = phone.gives(sheet(site, "ada", nonce))
+    assert phone.lines.get(timeout=PATIENCE) == "signed out"
+    done = call(site, "POST", f"/api/v1/links/{link['id']}/complete", body={"code": code}, **backend).must(200)
+    assert done.json()["user"]["externalID"] == "42"
 
 
 def test_a_refused_sign_in_is_not_repeated(phone, site):

@@ -2,8 +2,9 @@ import contextlib
 
 import pytest
 
+from gallery import Gallery
 from party import Browser, Party, register
-from programs import Program
+from programs import ROOT, Program
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +33,11 @@ def run(tmp_path):
             program.wait_for(port)
 
         yield run
+
+
+@pytest.fixture(scope="module")
+def gallery() -> Gallery:
+    return Gallery(ROOT / ".build/screenshots")
 
 
 @pytest.fixture

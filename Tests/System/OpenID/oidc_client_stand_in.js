@@ -1,4 +1,4 @@
-// As much of oidc-client-ts as docs/clients/spa.md uses; test_spa.py says how to take the library itself.
+// As much of oidc-client-ts as docs/clients/spa.js uses; test_spa.py says how to take the library itself.
 
 export class InMemoryWebStorage {}
 export class WebStorageStateStore {}

@@ -1,4 +1,4 @@
-"""openid-client with the code of docs/clients/node.md. Its source is in no package of Debian or PyPI. By hand:
+"""openid-client with the code of docs/clients/node.mjs. Its source is in no package of Debian or PyPI. By hand:
 
     pip install deno
     git clone https://github.com/panva/openid-client, …/oauth4webapi and …/jose into one folder
@@ -23,7 +23,7 @@ Deno.serve({ port: PORT, hostname: "127.0.0.1" }, async (request) => {
 
 def test_openid_client_signs_somebody_in(site, tmp_path, run):
     sources, (party, port, origin) = os.environ["OPENID_CLIENT"], register_here(site, "node", "/callback")
-    code = recipe("node.md", "js", {
+    code = recipe("node.mjs", "js", {
         "https://id.example.com": site.origin, "https://app.example.com": origin,
         # A test is on http.
         "process.env.CLIENT_SECRET)": f'"{party.secret}", undefined, {{ execute: [client.allowInsecureRequests] }})'})

@@ -16,8 +16,9 @@ RECIPES = ROOT / "docs/clients"
 
 
 def recipe(page: str, language: str, changes: dict[str, str] | None = None) -> str:
-    """The settings of a program, as its page has them but for these texts."""
-    text = re.search(f"```{language}\n(.*?)```", (RECIPES / page).read_text(), re.DOTALL)[1]
+    """The settings of a program, as its page or the file to copy has them but for these texts."""
+    text = (RECIPES / page).read_text()
+    text = re.search(f"```{language}\n(.*?)```", text, re.DOTALL)[1] if page.endswith(".md") else text
     for old, new in (changes or {}).items():
         assert old in text, old
         text = text.replace(old, new)

@@ -38,8 +38,7 @@ class Browser(web.Browser):
 
     def decide(self, page: Answer, decision: str = "allow", **changes) -> Answer:
         """The answer for the program of somebody who presses a button of our page."""
-        fields = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', page.text.partition("</form>")[0])
-        form = {name: html.unescape(value) for name, value in fields} | {"decision": decision} | changes
+        form = hidden_fields(page) | {"decision": decision} | changes
         return self.send("POST", "/oidc/consent", form, {"Origin": self.site.origin})
 
     def sign_out(self) -> None:
@@ -118,6 +117,12 @@ class Party:
 
     def claims(self, id_token: str) -> dict:
         return self.verified(id_token).claims
+
+
+def hidden_fields(page: Answer) -> dict[str, str]:
+    """Of the page's first form."""
+    fields = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', page.text.partition("</form>")[0])
+    return {name: html.unescape(value) for name, value in fields}
 
 
 def basic(client_id: str, secret: str) -> dict:

@@ -4,14 +4,8 @@ import sys
 
 import pytest
 
-from gallery import Gallery
-from party import register_here
+from party import Browser, register, register_here, return_target
 from programs import ROOT, write_private
-
-
-@pytest.fixture(scope="module")
-def gallery() -> Gallery:
-    return Gallery(ROOT / ".build/screenshots")
 
 
 @pytest.fixture
@@ -102,6 +96,30 @@ def test_one_tap_opens_two_applications_and_signs_out_of_one_or_both(visitor, st
     visitor.wait(is_out, "the other program to end its session, by its logout token")
     visitor.press("#sign-in")
     asks(visitor, "Orchard Wiki")
+
+
+def test_an_application_of_others_is_allowed_and_ended(visitor, gallery):
+    """On the way through Apple, with what it may do at a service, and on the account page."""
+    site, address = visitor.site, "https://notes.example.com/mcp"
+    site.operator.bramley("services", "add", address, "--id", "notes", "--name", "Orchard Notes", "--scope",
+                          "notes.read=Read your notes", "--scope", "notes.write=Change and delete your notes")
+    party = register(site, "helper", "--consent", "--offline", "--name", "Reading Helper", "--scope",
+                     "profile,email,notes.read,notes.write", redirect_uri="https://helper.example.net/callback")
+    asked = party.path(scope="openid profile email offline_access notes.read notes.write", resource=address)
+    visitor.open(asked)
+    visitor.wait(lambda _: "You decide after you sign in" in visitor.text(), "the notice")
+    gallery.shoot(visitor, "openid-login-foreign")
+    visitor.goes_through_apple("ada", "/oidc/authorize")
+    visitor.reads("Reading Helper asks for access to your account")
+    for words in ("helper.example.net", "Not verified by", "Orchard Notes", "Change and delete your notes"):
+        assert words in visitor.text()
+    gallery.shoot(visitor, "openid-consent")
+    # Without the browser, which would go on to a page of others.
+    browser = Browser(site)
+    assert "code" in browser.decide(browser.return_to(return_target(browser.get(asked)), "ada")).must(303).parameters()
+    visitor.open("/account")
+    visitor.wait(lambda _: "Reading Helper" in visitor.text(), "the application")
+    gallery.shoot(visitor, "account-applications")
 
 
 def test_a_person_outside_the_groups_gets_a_page(visitor, start, gallery):

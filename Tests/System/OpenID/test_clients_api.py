@@ -69,7 +69,7 @@ def test_own_secrets_and_public_clients(ask):
     ({}, "redirect URI: at least one is required"),
     ({"redirectURIs": ["http://a.example/cb"]}, "http is only for"),
     ({"redirectURIs": CALLBACK}, "redirectURIs must be a list"),
-    ({"redirectURIs": [CALLBACK], "scopes": ["admin"]}, "scopes are"),
+    ({"redirectURIs": [CALLBACK], "scopes": ["admin"]}, "not a scope"),
     ({"redirectURIs": [CALLBACK], "groups": ["a,b"]}, "group"),
     ({"redirectURIs": [CALLBACK], "secret": "s"}, "unknown member secret"),
     ({"redirectURIs": [CALLBACK], "clientID": "another"}, "clientID"),

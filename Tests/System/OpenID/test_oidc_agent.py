@@ -1,4 +1,4 @@
-"""oidc-agent of Debian: a public client on a loopback port that it chooses, with refresh tokens."""
+"""oidc-agent of Debian: a public client on a loopback port that it chooses, or with a code, and refresh tokens."""
 
 import os
 import re
@@ -11,6 +11,7 @@ from others import install
 from party import Browser, register, return_target
 from patience import PATIENCE, eventually
 from programs import Program, free_port
+from test_device import decide, enter
 
 pytestmark = pytest.mark.long
 
@@ -45,6 +46,10 @@ def test_a_person_signs_in_on_the_command_line(site, agent, tmp_path):
         assert program.process.wait(PATIENCE) == 0, program.text()
     finally:
         program.stop()
+    refreshes(agent)
+
+
+def refreshes(agent) -> None:
     tokens = set()
     for _ in range(2):
         # Longer than any lives: it refreshes.
@@ -52,3 +57,23 @@ def test_a_person_signs_in_on_the_command_line(site, agent, tmp_path):
         assert done.returncode == 0 and done.stdout.startswith("boa_"), done.stderr
         tokens.add(done.stdout.strip())
     assert len(tokens) == 2
+
+
+def test_a_person_signs_in_with_a_code(site, agent, tmp_path):
+    """RFC 8628: over SSH there is no browser."""
+    site.operator.bramley("clients", "add", "agent-ssh", "--public", "--offline", "--device")
+    program = Program(
+        ["oidc-gen", "--manual", f"--issuer={site.origin}/", "--client-id=agent-ssh", "--client-secret=", "--flow=device",
+         "--redirect-uri=", "--scope=openid profile offline_access", "--no-url-call", "--prompt=none", "--confirm-default",
+         "--pw-env=PASSWORD", "bramley"], tmp_path / "gen.log", agent)
+    try:
+        eventually(lambda: "enter the code" in program.text(), "the code to enter", program.text)
+        browser = Browser(site)
+        browser.sign_in()
+        page = enter(browser, re.search(r"enter the code: (\S+)", program.text())[1])
+        assert "agent-ssh on a device" in page.must(200).text
+        decide(browser, page).must(200)
+        assert program.process.wait(PATIENCE) == 0, program.text()
+    finally:
+        program.stop()
+    refreshes(agent)

@@ -1,4 +1,4 @@
-"""docs/clients/spa.md in Chromium, on another site than Bramley: it renews without refresh tokens. By hand with the
+"""docs/clients/spa.js in Chromium, on another site than Bramley: it renews without refresh tokens. By hand with the
 library, which otherwise has a stand-in:
 
     esbuild oidc-client-ts/src/index.ts --bundle --format=esm --outfile=oidc-client-ts.js
@@ -59,7 +59,7 @@ def app(site, certificate, tmp_path_factory):
     port = free_port()
     origin = f"https://{HOST}:{port}"
     register(site, "spa", "--public", "--logout-uri", f"{origin}/", redirect_uri=f"{origin}/callback")
-    code = recipe("spa.md", "js", {"https://id.example.com": site.origin, "https://app.example.com": origin})
+    code = recipe("spa.js", "js", {"https://id.example.com": site.origin, "https://app.example.com": origin})
     files = {"/app.js": ("text/javascript", code), "/oidc-client-ts.js": ("text/javascript", LIBRARY.read_text())}
 
     def answer(request, _) -> tuple:

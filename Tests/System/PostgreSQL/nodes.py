@@ -47,11 +47,11 @@ class Node:
         self.settings |= settings
         write_private(self.folder / "config.json", json.dumps(self.site.configuration(self.settings)).encode())
 
-    def start(self) -> "Node":
+    def start(self, environment: dict[str, str] | None = None) -> "Node":
         clock = {"LD_PRELOAD": str(wrong_clock(self.site.folder)), "CLOCK_SKEW": f"{self.skew * 1000:.0f}"}
         self.program = Program(
             [str(self.site.binaries / "bramley"), "serve", "--config", str(self.folder / "config.json")], self.log,
-            clock if self.skew else None)
+            (clock if self.skew else {}) | (environment or {}))
         self.program.wait_for(self.port)
         return self
 

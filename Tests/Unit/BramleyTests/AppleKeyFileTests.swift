@@ -25,7 +25,7 @@ import Testing
         ),
         (
             "base64 once more", Data(TestKeys.first.utf8).base64EncodedString(),
-            "is encoded in base64 once more: decode it with base64 -d."
+            "is base64-encoded once more: decode it with base64 -d."
         ),
         (
             "without its first line",

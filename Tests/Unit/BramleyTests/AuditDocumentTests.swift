@@ -10,10 +10,10 @@ import Testing
         ("docs/apps/events.md", JournalEntry.Kind.allCases.map(\.rawValue)),
     ])
     func everyTypeIsExplainedOnce(path: String, kinds: [String]) throws {
-        let table = try #require(try text(ofFile: path).components(separatedBy: "| Type |").last)
-        let rows = table.split(separator: "\n").filter { $0.hasPrefix("| `") }
-        let types = rows.flatMap { row in
-            row.split(separator: "|")[0].matches(of: /`([a-z_.]+)`/).map { String($0.1) }
+        let sections = try text(ofFile: path).components(separatedBy: "\n## ")
+        let section = try #require(sections.first { $0.hasPrefix("Types\n") })
+        let types = section.split(separator: "\n").filter { $0.hasPrefix("- `") }.flatMap { row in
+            row.prefix { $0 != ":" }.matches(of: /`([a-z_.]+)`/).map { String($0.1) }
         }
         #expect(types.sorted() == kinds.sorted())
     }

@@ -15,6 +15,6 @@ struct ConfigurationReferenceTests {
 
     @Test(arguments: ConfigurationTable.keys.map(\.name))
     func everyKeyHasARow(name: String) {
-        #expect(ConfigurationTable.reference.contains("\n| `\(name)` | "))
+        #expect(ConfigurationTable.reference.contains("\n- `\(name)`"))
     }
 }

@@ -168,6 +168,11 @@ struct ConfigurationSourcesTests {
         #expect(try fixture.problems(flags: flags).filter { $0.severity == .error }.count == 1)
     }
 
+    @Test func aFlagOfServeIsNotSuggestedInItsOwnPlace() throws {
+        let problem = try fixture.problems(flags: ["--allow-simulated-apple"]).first
+        #expect(problem?.fault == "is a flag of serve only." && problem?.remedy == "Remove it.")
+    }
+
     @Test func refusesASecretAsAFlag() throws {
         let problems = try fixture.problems(
             ["apple": ["privateKeyFile": "x"]], flags: ["--secrets-sealing-key", String(repeating: "0", count: 64)])

@@ -76,12 +76,22 @@ struct ConfigurationValidationTests {
         ("api", "allowedOrigins", ["null"]), ("api", "allowedOrigins", ["https://a.example/"]),
         ("api", "allowedOrigins", ["http://a.example"]), ("api", "allowedOrigins", ["https://A.example"]),
         ("api", "allowedOrigins", ["https://a.example:443"]), ("api", "allowedOrigins", ["https://a.example", ""]),
+        ("openid", "clientDocuments", ["*.claude.ai"]), ("openid", "clientDocuments", ["https://claude.ai"]),
+        ("openid", "clientDocuments", ["claude.ai:443"]), ("openid", "clientDocuments", ["Claude.ai"]),
+        ("openid", "clientDocuments", ["claude.ai."]), ("openid", "clientDocuments", ["127.0.0.1"]),
+        ("openid", "clientDocuments", [""]), ("openid", "clientDocuments", ["claude.ai", "**"]),
         ("server", "trustedProxies", ["10.0.0.1/8"]), ("server", "trustedProxies", ["0.0.0.0/0"]),
         ("server", "trustedProxies", ["::/0"]),
         ("server", "trustedProxies", ["proxy.example.com"]), ("operator", "groups", ["admins", "org:school"]),
     ])
     func refusesAList(group: String, name: String, value: [String]) throws {
         #expect(try fixture.problems([group: [name: value]]).map(\.key) == ["\(group).\(name)"])
+    }
+
+    @Test(arguments: [["*"], ["claude.ai", "chatgpt.com"], ["localhost"], ["xn--bcher-kva.example"]])
+    func acceptsHostsOfClientDocuments(hosts: [String]) throws {
+        #expect(try fixture.load([:]).configuration.clientDocuments == [])
+        #expect(try fixture.load(["openid": ["clientDocuments": hosts]]).configuration.clientDocuments == hosts)
     }
 
     @Test func pagesOfAllowedOriginsMayCallTheAPI() throws {

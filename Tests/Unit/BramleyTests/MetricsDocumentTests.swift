@@ -81,7 +81,7 @@ struct MetricsDocumentTests {
         for name in names {
             let chapter = incidents.components(separatedBy: "\n## \(name)\n").last ?? ""
             let end = chapter.range(of: "\n## ")?.lowerBound ?? chapter.endIndex
-            for part in ["**It means**", "**Look at**", "**Do**"] {
+            for part in ["**Look at**", "**Do**"] {
                 #expect(chapter[..<end].contains(part), "\(name) \(part)")
             }
         }

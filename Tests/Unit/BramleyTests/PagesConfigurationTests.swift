@@ -100,7 +100,7 @@ struct PagesConfigurationTests {
     func size(beyond: Int) throws {
         let limit = PageOverrides.maximumBytes
         try write(String(repeating: " ", count: limit + beyond), to: "assets/bramley.css")
-        let fault = "\"assets/bramley.css\" is larger than \(limit) bytes, so it is not what it should be."
+        let fault = "\"assets/bramley.css\" is larger than \(limit) bytes, so it cannot be the right file."
         #expect(try problems() == (beyond == 0 ? [] : [fault]))
     }
 

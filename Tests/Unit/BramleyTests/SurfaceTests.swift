@@ -55,6 +55,13 @@ private struct Operation {
         Operation("apply a file of clients", "clients apply", nil, nil),
         Operation("rotate a secret", "clients rotate-secret", "POST /api/v1/clients/{id}/secret", "rotate-secret"),
         Operation("delete a client", "clients delete", "DELETE /api/v1/clients/{id}", "delete-client"),
+        Operation("list services", "services list", nil, nil),
+        Operation("show a service", "services show", nil, nil),
+        Operation("add a service", "services add", nil, nil),
+        Operation("change a service", "services update", nil, nil),
+        Operation("apply a file of services", "services apply", nil, nil),
+        Operation("rotate a service's secret", "services rotate-secret", nil, nil),
+        Operation("delete a service", "services delete", nil, nil),
         // No key makes or shows a key.
         Operation("list keys", "api-keys list", nil, "/operator/api-keys"),
         Operation("create a key", "api-keys create", nil, "create-key"),
@@ -150,7 +157,8 @@ private struct Operation {
     private static let factsOfClient: [String: String?] = [
         "clientID": "id", "name": nil, "public": "kind", "redirectURIs": "redirectURIs", "logoutURIs": "logoutURIs",
         "backChannelLogoutURI": "backChannel", "backChannelPublicOnly": nil, "scopes": "scopes", "groups": "groups",
-        "requirePKCE": nil, "formerSecretUntil": "formerSecret", "createdAt": "created", "updatedAt": nil,
+        "requirePKCE": nil, "consent": "kind", "device": nil, "document": "id", "formerSecretUntil": "formerSecret",
+        "createdAt": "created", "updatedAt": nil,
         "lastUsedAt": "lastUsed", "lastRefusedAt": "lastRefused",
     ]
 
@@ -163,7 +171,8 @@ private struct Operation {
         #expect(facts == Set(Self.factsOfClient.values.compactMap(\.self)))
         // What only the server knows is not described by anybody.
         let own: Set = [
-            "backChannelPublicOnly", "formerSecretUntil", "createdAt", "updatedAt", "lastUsedAt", "lastRefusedAt",
+            "backChannelPublicOnly", "document", "formerSecretUntil", "createdAt", "updatedAt", "lastUsedAt",
+            "lastRefusedAt",
         ]
         #expect(Set(names).subtracting(own) == Set(ClientRegistration.members).subtracting(["clientSecretSHA256"]))
     }

@@ -18,6 +18,8 @@ import Testing
         ("    one two", 8, "    one\n    two"),
         ("see https://id.example.com/path now", 10, "see\nhttps://id.example.com/path\nnow"),
         ("李雷 李雷", 8, "李雷\n李雷"), ("a b\n\nc d", 1, "a\nb\n\nc\nd"), ("  x    y", 9, "  x    y"),
+        ("  1. Run: \(TerminalText.whole("a --b c")) now", 13, "  1. Run:\n  a --b c now"),
+        ("  1. Run: \(TerminalText.whole("a --b c"))", 80, "  1. Run: a --b c"),
     ])
     func linesAreBrokenBetweenWords(text: String, columns: Int, wrapped: String) {
         #expect(TerminalText.wrapped(text, to: columns) == wrapped)

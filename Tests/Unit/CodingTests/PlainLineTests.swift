@@ -30,6 +30,17 @@ import Testing
         #expect(PlainLine.list(text).map { Array($0.utf8) } == names.map { Array($0.utf8) })
     }
 
+    @Test(
+        "Others' text reorders nothing on our pages, stays on its line and ends",
+        arguments: [
+            ("Notes", "Notes"), ("\u{202E}sevraG\u{202C}", "sevraG"), ("a\u{2069}\u{2066}\u{61C}\u{200F}b", "ab"),
+            ("a\nb\u{2028}c\0", "abc"), ("قسم\u{200C}ها", "قسم\u{200C}ها"), ("12345678", "12345678"),
+            ("123456789", "12345678…"),
+        ])
+    func shown(text: String, expected: String) {
+        #expect(Array(PlainLine.shown(text, maximum: 8).unicodeScalars) == Array(expected.unicodeScalars))
+    }
+
     @Test func aLineKeepsItsCommas() {
         #expect(PlainLine.lines("a,b\n c ") == ["a,b", "c"])
     }

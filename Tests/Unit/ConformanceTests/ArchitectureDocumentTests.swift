@@ -69,7 +69,7 @@ enum DocumentRules {
     static func keys(_ repository: Repository) -> Set<String> {
         let table = repository.files["docs/reference/configuration.md"] ?? ""
         return Set(
-            table.split(separator: "\n").compactMap { $0.firstMatch(of: /^\| `([A-Za-z.]+)` \|/) }.map { String($0.1) })
+            table.split(separator: "\n").compactMap { $0.firstMatch(of: /^- `([A-Za-z.]+)`/) }.map { String($0.1) })
     }
 
     static func unknownKeys(_ repository: Repository, keys: Set<String>) -> [String] {
@@ -82,8 +82,9 @@ enum DocumentRules {
                 guard span.wholeMatch(of: /[A-Za-z]+(\.[A-Za-z]+)+/) != nil, let dot = span.firstIndex(of: ".") else {
                     return false
                 }
-                // `access` begins keys and an event.
-                return groups.contains(String(span[..<dot])) && !span.hasSuffix(".json") && span != "access.ended"
+                // `access` begins keys, an event and two types of audit lines.
+                return groups.contains(String(span[..<dot])) && !span.hasSuffix(".json")
+                    && !["access.given", "access.ended"].contains(span)
             }
             let members = fences(text).filter { $0.language == "json" }.flatMap { configurationKeys($0.text) }
             let variables = text.matches(of: /BRAMLEY_[A-Z_]*[A-Z]/).map { String($0.0) }
@@ -156,13 +157,13 @@ enum DocumentRules {
         text.matches(of: /case (\w+)(?: = "([a-z_-]+)")?\n/).map { String($0.2 ?? $0.1) }
     }
 
-    /// The first column of the tables below a heading, without its back-ticks.
-    static func firstColumn(of text: String, below heading: String) -> Set<String> {
+    /// What the lists below a heading begin with in back-ticks.
+    static func listed(in text: String, below heading: String) -> Set<String> {
         guard let begin = text.range(of: "\n" + heading + "\n") else { return [] }
         let rest = text[begin.upperBound...]
         let section = rest.range(of: "\n## ").map { rest[..<$0.lowerBound] } ?? rest
         return Set(
-            section.split(separator: "\n").compactMap { $0.firstMatch(of: /^\| `([^`]+)`/) }.map { String($0.1) })
+            section.split(separator: "\n").compactMap { $0.firstMatch(of: /^- `([^`]+)`/) }.map { String($0.1) })
     }
 
     /// `GET /login` for every route of the sources.
@@ -238,7 +239,7 @@ enum DocumentRules {
         let page = try #require(Repository.real.files["docs/reference/api.md"])
         let routes = DocumentRules.routes(.real)
         #expect(routes.count > 10)
-        #expect(DocumentRules.firstColumn(of: page, below: "## Routes") == routes)
+        #expect(DocumentRules.listed(in: page, below: "## Routes") == routes)
     }
 
     @Test func noFileContainsAMachinesPath() {
@@ -311,6 +312,6 @@ enum DocumentRules {
 
     @Test func codesAndColumnsAreRead() {
         #expect(DocumentRules.codes(in: "    case one\n    case two = \"a_second\"\n") == ["one", "a_second"])
-        #expect(DocumentRules.firstColumn(of: "x\n## H\n| `one` | a |\n\n## I\n| `two` |", below: "## H") == ["one"])
+        #expect(DocumentRules.listed(in: "x\n## H\n- `one`: a\n\n## I\n- `two`", below: "## H") == ["one"])
     }
 }

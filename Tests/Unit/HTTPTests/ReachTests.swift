@@ -2,6 +2,7 @@ import HTTP
 import HTTPTypes
 import Loops
 import Sockets
+import Synchronization
 import Testing
 
 /// Which addresses a request may be sent to: it is decided by the address that is connected to, not by its spelling.
@@ -68,6 +69,71 @@ import Testing
             let run = try await Self.run([("\(scheme)://\(host):PORT/", .publicOnly)])
             #expect(run.answers == ["inside"] && run.connections == 0)
         }
+    }
+
+    /// What a name may resolve to that nobody on the internet may reach through this server.
+    private static let forbidden = [
+        "127.0.0.1", "127.255.255.254", "0.0.0.0", "10.0.0.1", "100.64.0.1", "169.254.169.254", "172.16.0.1",
+        "192.168.1.1", "192.0.0.1", "192.0.2.1", "192.88.99.1", "198.18.0.1", "198.51.100.1", "203.0.113.1",
+        "224.0.0.1", "240.0.0.1", "255.255.255.255", "::", "::1", "fc00::1", "fe80::1", "ff02::1", "2001:db8::1",
+        "2001::1", "2002:7f00:1::", "::ffff:10.0.0.1", "64:ff9b::10.0.0.1", "64:ff9b:1::1",
+    ]
+
+    private final class Left<Item: Sendable>: Sendable {
+        let items: Mutex<[Item]>
+        init(_ items: [Item]) { self.items = Mutex(items) }
+    }
+
+    /// Of a client whose resolver answers with one list after the other: what it was told, and what it connected to.
+    private static func run(
+        resolving lists: [[String]], _ reach: Reach, requests: Int = 1
+    ) async throws -> (answers: [String], connected: [String]) {
+        let (left, connected) = (Left(lists), Left<String>([]))
+        let answers = try await onLoop(serving: serve) { loop, group in
+            let server = try listen(on: loop)
+            var network = ClientNetwork()
+            network.resolve = { _, port, _, _ in
+                let list = left.items.withLock { $0.count > 1 ? $0.removeFirst() : $0[0] }
+                return list.compactMap { IPAddress($0).map { SocketAddress(ip: $0, port: port) } }
+            }
+            network.connect = { (addresses, loop, deadline) async throws(StreamError) in
+                connected.items.withLock { $0 += addresses.map { "\($0.ip)" } }
+                return try await SocketStream.connect(to: [server], on: loop, deadline: deadline)
+            }
+            let client = HTTPClient(
+                group: group, tls: try TLSContext.client(), userAgent: "test/1.0", network: network)
+            var answers: [String] = []
+            // Different ports: no connection is kept from one for the next.
+            for number in 1...requests { answers.append(await send("http://a.example:\(number)/", reach, by: client)) }
+            return answers
+        }
+        return (answers, connected.items.withLock { $0 })
+    }
+
+    @Test("no connection is made to a forbidden address, whatever name leads there", arguments: forbidden)
+    func forbiddenAddress(address: String) async throws {
+        let run = try await Self.run(resolving: [[address]], .publicOnly)
+        #expect(run.answers == ["inside"] && run.connected.isEmpty)
+    }
+
+    @Test("of several addresses only the public ones are connected to")
+    func mixed() async throws {
+        let run = try await Self.run(resolving: [Self.forbidden + ["8.8.8.8"]], .publicOnly)
+        #expect(run.answers == ["418"] && run.connected == ["8.8.8.8"])
+    }
+
+    @Test("a name that changes its mind is judged by the look-up that is connected to")
+    func rebinding() async throws {
+        let lists = [["8.8.8.8"], ["169.254.169.254"], ["8.8.4.4"], ["::ffff:127.0.0.1"]]
+        let run = try await Self.run(resolving: lists, .publicOnly, requests: 4)
+        #expect(run.answers == ["418", "inside", "418", "inside"] && run.connected == ["8.8.8.8", "8.8.4.4"])
+    }
+
+    @Test("a server for this machine alone reaches loopback, and nothing else that is internal", arguments: forbidden)
+    func loopback(address: String) async throws {
+        let run = try await Self.run(resolving: [[address]], .publicOrLoopback)
+        let isLoopback = ["127.0.0.1", "127.255.255.254", "::1"].contains(address)
+        #expect(run.answers == [isLoopback ? "418" : "inside"] && run.connected == (isLoopback ? [address] : []))
     }
 
     @Test("an operator's address may be internal")

@@ -111,7 +111,7 @@ import Testing
         next.database.close()
     }
 
-    @Test("a link whose account is gone reports that Apple does not open it", arguments: engines)
+    @Test("a link whose account is gone reports that it cannot sign in", arguments: engines)
     func convertingInVain(isPostgres: Bool) async throws {
         let (bench, user) = try await inhabited(isPostgres)
         _ = try await bench.database.patchUser(user, UserPatch(externalID: .some("renamed")), at: bench.now)

@@ -8,8 +8,8 @@ import Testing
 
 @testable import Accounts
 
-/// A completed link may be completed again, and says success only while Apple opens the account: the application asks
-/// once more before it drops a password.
+/// A completed link may be completed again, and succeeds only while its account can sign in with Apple: the application
+/// asks once more before it drops a password.
 @Suite struct LinkRepeatTests {
     private static let otherTeam = TeamID("OTHER12345")
 
@@ -168,7 +168,7 @@ import Testing
             try await bench.database.peopleToImport(to: target, again: false, after: nil, limit: 10).first)
     }
 
-    @Test("a repetition says whether Apple still opens the account", arguments: cases)
+    @Test("a repetition says whether the account can still sign in with Apple", arguments: cases)
     func repeats(test: Case) async throws {
         let completed = try await Completed(test.externalID, onAccountDeleted: test.policy)
         let bench = completed.bench
@@ -180,7 +180,7 @@ import Testing
         for server in [bench, bench, other] { #expect(await completed.again(server) == test.expected) }
         other.database.close()
         if test.expected != "ok" {
-            let isLogged = bench.log.lines.contains { $0.contains("completed, but Apple does not open the account") }
+            let isLogged = bench.log.lines.contains { $0.contains("completed, but its account cannot sign in") }
             #expect(isLogged == (test.expected != "link_unknown"))
         }
         if let wayBack = test.wayBack {

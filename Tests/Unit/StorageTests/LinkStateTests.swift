@@ -95,7 +95,7 @@ import Testing
             let index = try #require(Operation.allCases.firstIndex(of: operation))
             let seen = before == after ? answer : "\(answer) \(after?.rawValue ?? "gone")"
             #expect(seen == Self.table[place]?[index])
-            // Success means that Apple opens the account.
+            // Success means that the account can sign in with Apple.
             if operation == .complete, answer == "ok" {
                 #expect(try await bench.user()?.credential.state == .authorized)
             }

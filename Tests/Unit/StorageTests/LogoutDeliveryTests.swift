@@ -50,7 +50,7 @@ import Testing
             redirectURI: "", scopes: [.openid], nonce: nil, challenge: nil, authenticatedAt: now,
             code: Grant.Token(hash: SHA256.hash(utf8: "code"), expiresAt: now.adding(seconds: 60)),
             expiresAt: session.expiresAt)
-        #expect(try await database.saveGrant(grant, at: now))
+        #expect(try await database.saveGrant(grant, at: now) == .saved)
         return id
     }
 

@@ -33,7 +33,7 @@ import Testing
             id: OpenIDClientID(unchecked: "program"), name: "Program",
             secrets: OpenIDClient.Secrets(current: OpenIDClientSecret(unchecked: "secret").hash),
             redirectURIs: [Self.callback],
-            logoutURIs: [Self.signedOut], scopes: OpenIDScope.allCases, createdAt: bench.clock.now(),
+            logoutURIs: [Self.signedOut], scopes: OpenIDScope.identity, createdAt: bench.clock.now(),
             updatedAt: bench.clock.now())
         client = try #require(try await database.changeOpenIDClients(at: bench.clock.now()) { _ in [made] }.first)
     }
@@ -88,6 +88,28 @@ import Testing
 
     private func scopes(_ access: GrantedAccessToken) async throws -> [OpenIDScope]? {
         try await provider.grant(access: access.reveal())?.accessScopes
+    }
+
+    @Test("An application is listed once, however many grants it holds: since the first, and as last used")
+    func manyGrants() async throws {
+        let (ann, start) = (try await signIn(), now)
+        let first = try await tokens(ann)
+        for _ in 0..<30 {
+            bench.clock.advance(seconds: 60)
+            _ = try await tokens(ann)
+        }
+        func listed() async throws -> [ConnectedApplication]? {
+            try await database.applications(of: ann.user.id, at: now)
+        }
+        var expected = ConnectedApplication(
+            client: client.id, name: "Program", since: start, lastUsedAt: now, scopes: [.openid, .offlineAccess],
+            isOffline: true)
+        #expect(try await listed() == [expected])
+        // The oldest may be the one that is used.
+        bench.clock.advance(seconds: 60)
+        _ = try await refresh(first)
+        expected.lastUsedAt = now
+        #expect(try await listed() == [expected])
     }
 
     @Test("a forged refresh token ends nothing, however similar to an issued one")
@@ -169,7 +191,7 @@ import Testing
         #expect(try await scopes(first.access) == [.openid])
         await #expect(throws: Failure.self) { try await refresh(first) }
         // Without offline access, the session's end is the end.
-        try await change { $0.scopes = OpenIDScope.allCases }
+        try await change { $0.scopes = OpenIDScope.identity }
         let second = try await refresh(first)
         try await change { $0.groups = ["staff"] }
         #expect(try await scopes(second.access) == nil)
@@ -206,7 +228,7 @@ import Testing
     @Test("an expired ID token is still a hint, until its key is gone (demands 15 and 39)")
     func expiredHint() async throws {
         let signedIn = try await signIn()
-        let hint = try await tokens(signedIn).idToken.reveal()
+        let hint = try #require(try await tokens(signedIn).idToken).reveal()
         bench.clock.advance(seconds: 2 * 3_600)
         try await keys.maintain()
         let known = try await logout(hint)
@@ -247,8 +269,8 @@ import Testing
             redirectURIs: [Self.callback],
             createdAt: now, updatedAt: now)
         _ = try await database.changeOpenIDClients(at: now) { $0 + [made] }
-        #expect(try await provider.client(made.id) == nil)
-        #expect(try await provider.client(client.id) == client)
+        #expect(try await provider.storedClient(named: "api") == nil)
+        #expect(try await provider.client(named: "program") == client)
         let request = try ProviderRequest(
             fields([("client_id", "api"), ("client_secret", "secret")]), authorization: [])
         await #expect(throws: Failure.self) { try await provider.authenticate(request) }

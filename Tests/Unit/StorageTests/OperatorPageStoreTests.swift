@@ -128,6 +128,8 @@ import Testing
         }
         #expect(try await database.servers(seen: now.adding(seconds: -180)).map(\.id) == ["c"])
         #expect(try await database.servers(seen: now.adding(seconds: -100_000)).map(\.id) == ["b", "c"])
+        try await database.forgetServer("c", at: now)
+        #expect(try await database.servers(seen: now.adding(seconds: -100_000)).map(\.id) == ["b"])
     }
 
     @Test func waitingPeopleAndDeliveriesAreCounted() async throws {

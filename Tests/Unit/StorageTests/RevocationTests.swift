@@ -39,7 +39,7 @@ import Testing
         try await (other ?? database).dueRevocations(at: bench.clock.now(), limit: 10)
     }
 
-    @Test("the queued token opens without the person's subject, for this entry alone, and under an old key too")
+    @Test("the queued token opens without the person's subject, only for this entry, and under an old key too")
     func reseals() async throws {
         _ = try await delete("ann")
         _ = try await delete("bob")
@@ -153,7 +153,7 @@ import Testing
         }
     }
 
-    @Test("deletions are forgotten after 90 days, those still under way never")
+    @Test("deletions are forgotten after 90 days, unfinished ones never")
     func retention() async throws {
         _ = try await delete("ann")
         let entry = try #require(try await due().first)

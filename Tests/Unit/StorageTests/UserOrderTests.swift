@@ -41,7 +41,7 @@ import Testing
         return found
     }
 
-    @Test("a list has everybody once in each order, however it is cut into pages", arguments: StoreKind.allCases)
+    @Test("a list has everyone once in every order, whatever the size of its pages", arguments: StoreKind.allCases)
     func orders(kind: StoreKind) async throws {
         let (subject, people) = try await town(kind)
         let store = subject.store

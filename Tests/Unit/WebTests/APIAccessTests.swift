@@ -9,42 +9,43 @@ import Web
 
 @testable import Accounts
 
-/// Who gets in: every backend route and every credential there is.
+/// Who gets in with which credentials. Tests/System/API/test_attack_credentials.py tries them at every route.
 @Suite struct APIAccessTests {
-    @Test(arguments: BackendRoute.all)
-    func nobodyGetsInWithoutAKey(_ route: BackendRoute) async throws {
-        let site = try Site.signedIn()
-        let response = await route.send(to: site, HTTPFields())
+    /// For `users:write`.
+    private static let sessions = "/api/v1/users/\(Site.userID(1))/sessions"
+
+    @Test func nobodyGetsInWithoutAKey() async throws {
+        let response = await (try Site.signedIn()).send(.delete, Self.sessions)
         #expect(response.status == .unauthorized)
         #expect(response.code == "api_key_required")
         #expect(response.fields[values: .wwwAuthenticate] == [#"Bearer realm="bramley""#])
         #expect(response.fields[.cacheControl] == "no-store")
     }
 
-    @Test("A key without the scope is refused, and changes nothing", arguments: BackendRoute.all)
-    func keyBeyondItsScope(_ route: BackendRoute) async throws {
+    @Test("A key without the scope is refused, and changes nothing")
+    func keyBeyondItsScope() async throws {
         let site = try Site.signedIn()
         let before = (site.database.users, site.database.sessions)
-        for scopes in [[], APIScope.allCases.filter { $0 != route.scope }] {
-            let response = await route.send(to: site, site.bearer(site.makeKey(scopes)))
+        for scopes in [[], APIScope.allCases.filter { $0 != .usersWrite }] {
+            let response = await site.send(.delete, Self.sessions, site.bearer(site.makeKey(scopes)))
             #expect(response.status == .forbidden)
             #expect(response.code == "insufficient_scope")
             #expect(
                 response.fields[.wwwAuthenticate]
-                    == #"Bearer realm="bramley", error="insufficient_scope", scope="\#(route.scope.rawValue)""#)
+                    == #"Bearer realm="bramley", error="insufficient_scope", scope="users:write""#)
         }
         let after = (site.database.users, site.database.sessions)
         #expect(after.0 == before.0 && after.1 == before.1)
     }
 
-    @Test("Unknown, revoked and malformed keys get one answer", arguments: BackendRoute.all)
-    func refusedKeys(_ route: BackendRoute) async throws {
+    @Test("Unknown, revoked and malformed keys get one answer")
+    func refusedKeys() async throws {
         let site = try Site.signedIn()
-        let revoked = site.makeKey([route.scope], name: "r", revoked: true)
+        let revoked = site.makeKey([.usersWrite], name: "r", revoked: true)
         let unknown = "brk_" + String(repeating: "u", count: 42) + "A"
         var answers: Set<String> = []
         for key in [revoked, unknown, "brk_short", unknown + "A", "key_00000000000000000000000001", "nonsense"] {
-            let response = await route.send(to: site, site.bearer(key))
+            let response = await site.send(.delete, Self.sessions, site.bearer(key))
             #expect(response.status == .unauthorized)
             #expect(
                 response.fields[values: .wwwAuthenticate] == [#"Bearer realm="bramley", error="invalid_token""#])
@@ -137,12 +138,12 @@ import Web
         #expect(site.database.faults.failures == 1)
     }
 
-    @Test("A store that does not answer is 503, unlike a wrong key", arguments: BackendRoute.all)
-    func storeFails(_ route: BackendRoute) async throws {
+    @Test("A store that does not answer is 503, unlike a wrong key")
+    func storeFails() async throws {
         let site = try Site()
-        let key = site.makeKey([route.scope])
+        let key = site.makeKey([.usersWrite])
         site.database.faults.fail()
-        let response = await route.send(to: site, site.bearer(key))
+        let response = await site.send(.delete, Self.sessions, site.bearer(key))
         #expect(response.status == .serviceUnavailable)
         #expect(response.code == "unavailable")
         #expect(response.fields[.retryAfter] != nil)

@@ -178,7 +178,7 @@ import Web
         #expect(
             document.members.map(\.name) == [
                 "exportedAt", "complete", "user", "updatedAt", "emailForwardingChangedAt", "appleIdentities",
-                "sessions", "programs", "programSessions", "notifications", "events",
+                "sessions", "programs", "programSessions", "consents", "notifications", "events",
             ])
         let name = document["user"]?.objectValue?["name"]?.objectValue
         #expect(name?["given"]?.stringValue == "\u{202E}<script>")
@@ -218,6 +218,11 @@ import Web
                     AccountRecord.Participant(
                         clientID: "grafana", session: SessionID(unchecked: "ses_00000000000000000000000001")))
             ],
+            .consents: ["", "https://api.example.com"].map {
+                .consent(
+                    Consent(
+                        client: OpenIDClientID(unchecked: "claude"), service: $0, scopes: [.openid], givenAt: moment))
+            },
             .notifications: [
                 .notification(
                     AccountRecord.Notification(
@@ -244,10 +249,13 @@ import Web
             "credentials":[{"clientID":"com.example.web",\
             "state":"revoked","cause":"consent_revoked","issuedAt":"\(time)","refreshTokenStored":false}],\
             "unfinishedName":{"given":"Ann","family":null,"savedAt":"\(time)"}}],\
-            "sessions":[],"programs":[{"clientID":"grafana","scope":"openid email",\
+            "sessions":[],"programs":[{"clientID":"grafana","scope":"openid email","services":[],\
             "redirectURI":"https://grafana.example.com/cb","session":"ses_00000000000000000000000001",\
             "signedInAt":"\(time)","expiresAt":"\(time)","offline":true}],\
-            "programSessions":[{"clientID":"grafana","session":"ses_00000000000000000000000001"}],"notifications":[{"type":"consent-revoked","clientID":"com.example.app",\
+            "programSessions":[{"clientID":"grafana","session":"ses_00000000000000000000000001"}],\
+            "consents":[{"clientID":"claude","service":null,"scope":"openid","givenAt":"\(time)"},\
+            {"clientID":"claude","service":"https://api.example.com","scope":"openid","givenAt":"\(time)"}],\
+            "notifications":[{"type":"consent-revoked","clientID":"com.example.app",\
             "eventTime":"\(time)","receivedAt":"\(time)","outcome":"applied"}],"events":[{"id":"evt_00000000000000000000000001","type":"session.ended",\
             "time":"\(time)","data":{"user":"\(user)","cause":"consent_revoked"}}]}
             """

@@ -115,6 +115,7 @@ import Web
         }
         let events = try await site.database.events(after: nil, limit: 10)
         #expect(events.map(\.kind) == [.userCreated, .accountUpgraded])
+        #expect(events.map(\.externalID) == ["42", "42"])
         #expect(events.map(\.link?.rawValue) == [nil, link.id])
         let listed = await site.get("/api/v1/events", try await site.key([.eventsRead]))
         #expect(listed.items.map { $0["data"]?.objectValue?["link"]?.stringValue } == [nil, link.id])

@@ -1,4 +1,5 @@
 import Coding
+import Synchronization
 import Testing
 
 @testable import Accounts
@@ -23,7 +24,7 @@ import Testing
         #expect(SignInChart([Self.count(.signedIn, number)], at: Self.now).scale == end)
     }
 
-    @Test("What a visitor cancelled is no failure")
+    @Test("A cancelled sign-in is not a failure")
     func cancelled() {
         let chart = SignInChart(
             [Self.count(.failed(.cancelled), 7), Self.count(.failed(.clock), 2), Self.count(.refused(.pending), 1)],
@@ -56,17 +57,31 @@ import Testing
         #expect(offered.sorted() == AuditEntry.Kind.allCases.map(\.rawValue).sorted())
     }
 
-    @Test("What doctor found good is examined again after a day, anything else as soon as asked")
-    func examinations() async {
-        let day = Self.now.adding(seconds: 86_400)
-        for (tone, isDue) in [(OperatorTone.good, false), (.unsure, true), (.wrong, true)] {
-            let console = OperatorConsole(
-                version: "", database: "", examine: { [("one", .good, "", nil), ("two", tone, "", nil)] }, report: {})
-            #expect(console.isExaminationDue(at: Self.now))
-            await console.examination(at: Self.now)
-            #expect(console.isExaminationDue(at: Self.now.adding(seconds: 600)) == isDue)
-            #expect(console.isExaminationDue(at: day))
+    @Test(
+        "What doctor found is examined again after a day; sooner if it was not good, but ever later while it stays",
+        arguments: [
+            (OperatorTone.good, [1440, 1440]), (.unsure, [60, 60, 120, 240, 480, 960, 1440, 1440]),
+            (.wrong, [10, 10, 20, 40, 80, 160, 320, 640, 1280, 1440, 1440]),
+        ])
+    func examinations(_ tone: OperatorTone, minutes: [Int64]) async {
+        let tones = Mutex(tone)
+        let console = OperatorConsole(
+            version: "", database: "",
+            examine: { [("one", .good, "", nil), ("two", tones.withLock { $0 }, "at another time", nil)] }, report: {})
+        #expect(console.isExaminationDue(at: Self.now))
+        var now = Self.now
+        await console.examination(at: now)
+        for wait in minutes {
+            #expect(!console.isExaminationDue(at: now.adding(milliseconds: wait * 60_000 - 1)))
+            now = now.adding(seconds: wait * 60)
+            #expect(console.isExaminationDue(at: now))
+            await console.examination(at: now)
         }
+        // What has changed is watched closely again.
+        tones.withLock { $0 = tone == .wrong ? .unsure : .wrong }
+        now = now.adding(seconds: 86_400)
+        await console.examination(at: now)
+        #expect(console.isExaminationDue(at: now.adding(seconds: 3_600)))
     }
 
     /// The visitor's page speaks to them; this one speaks of them.

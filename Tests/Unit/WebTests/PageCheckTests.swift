@@ -155,8 +155,10 @@ import Web
     private static let data: Set<String> = [
         "Ada", "Byron", "ada", "example", "com", "Wolfeschlegelsteinhausen", "Bergerdorff", "von", "und", "zu",
         "Hohenzollern", "long", "label", "privaterelay", "appleid", "AB", "WB", "BO", "Bobby", "Neil", "nimda",
-        "Safari", "Mac", "UTC", "Grafana", "Notes",
+        "Safari", "Mac", "UTC", "Grafana", "Notes", "grafana", "Pocket", "Read", "your", "notes", "WDJB", "MJHT",
+        "curl", "XXXX",
         "https", "rather", "name", "of", "an", "application", "db", "abc", "def", "login", "usr", "CD", "BF", "DE",
+        String(repeating: "Wolfeschlegelsteinhausen", count: 3),
         String(repeating: "Wolfeschlegelsteinhausen", count: 4), String(repeating: "l", count: 64),
     ]
 

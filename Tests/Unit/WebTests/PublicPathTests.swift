@@ -34,7 +34,7 @@ import Web
         "/link/lnk_00000000000000000000000001",
     ]
 
-    @Test("No Location, link, script, style or form leaves the path", arguments: pages)
+    @Test("Every Location, link, script, style and form stays below the path", arguments: pages)
     func staysBelow(_ path: String) async throws {
         for isSignedIn in [false, true] {
             for place in ["same-origin", "cross-site"] {

@@ -63,7 +63,7 @@ import Web
             "operator.columns.program", "operator.columns.secret", "operator.columns.team", "operator.columns.type",
             "operator.columns.version", "operator.states.active", "operator.tabs.clients",
             "operator.tabs.notifications", "operator.tabs.server", "operator.tabs.sessions", "operator.tabs.webhooks",
-            "operator.settings", "message.appleAccount",
+            "operator.settings", "message.appleAccount", "device.code",
         ]
         for (key, text) in try Self.texts(language) where !text.isEmpty {
             #expect(text != english[key] || alike.contains(key), "\(language) \(key) is English")
@@ -91,5 +91,17 @@ import Web
         #expect(texts["login.lead"]?.contains(account) == true)
         #expect(texts["account.forwardingOff"]?.contains(hide) == true)
         #expect(texts["login.sharingBoth"]?.contains(hide) == true)
+    }
+
+    @Test("The warning about a device's code names the button that refuses", arguments: languages)
+    func refusal(_ language: String) throws {
+        let texts = try Self.texts(language)
+        let button = try #require(texts["consent.deny"])
+        #expect(texts["device.warning"]?.contains(button) == true)
+    }
+
+    @Test("In French no line begins with punctuation: its spaces do not break")
+    func frenchSpaces() throws {
+        for (key, text) in try Self.texts("fr") { #expect(!text.contains(#/ [:;?!»]|« /#), "\(key)") }
     }
 }

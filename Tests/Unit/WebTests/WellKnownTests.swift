@@ -25,8 +25,9 @@ import Web
         }
         // Where clients look first, a publicURL with a path has nothing, and answers with the same problem.
         let site = try Site(publicURL: "https://login.example.com/sign-in")
-        let response = await site.get("/.well-known/openid-configuration")
-        #expect(response.code == "not_found")
+        for path in ["openid-configuration", "oauth-authorization-server/sign-in", "openid-configuration/sign-in"] {
+            #expect(await site.get("/.well-known/\(path)").code == "not_found")
+        }
         #expect(await site.get("/sign-in/nothing").fields[.contentType] == "text/html; charset=utf-8")
     }
 

@@ -259,7 +259,7 @@ class Accounts:
         return self.row("SELECT * FROM connection WHERE link = ? AND code IS NOT NULL AND done = 0", link)
 
     def finish_link(self, link: sqlite3.Row, user: str) -> None:
-        """Apple opens the account now. An upgrade drops the password: once, and only the one it was begun with."""
+        """The person can now sign in with Apple. An upgrade drops, once, the password that it was begun with."""
         with self.transaction() as database:
             done = database.execute("UPDATE connection SET done = 1 WHERE link = ? AND done = 0", [link["link"]]).rowcount
             if not done:

@@ -264,7 +264,7 @@ def connected():
 def finish(link: Row) -> None:
     """Completes the link, again if need be, and drops the password that it replaces.
 
-    `complete` succeeds only while Apple opens the account. Nothing is dropped without it.
+    `complete` succeeds only while the person can sign in with Apple. Nothing is dropped without it.
     """
     accounts().finish_link(link, bramley.complete_link(link["link"], link["code"])["id"])
 
@@ -373,7 +373,7 @@ def go_on(link: Row, user: str) -> None:
     except Problem as refusal:
         if refusal.is_temporary:
             abort(503)
-        # Bramley forgets a link after a day. Then the person says whether Apple opens the account.
+        # Bramley forgets a link after a day. Then the user's state says whether they can sign in with Apple.
         if refusal.code == "link_unknown" and bramley.opens(user, link["account"]):
             accounts().finish_link(link, user)
         else:

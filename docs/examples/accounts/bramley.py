@@ -45,7 +45,7 @@ class Bramley:
                          content=asked | ({"ticket": ticket} if ticket else {}))
 
     def complete_link(self, link: str, code: str) -> dict:
-        """Completes the link and returns Bramley's user. May be repeated; succeeds while Apple opens the account."""
+        """Completes the link, and returns the user. Repeatable; succeeds while the person can sign in with Apple."""
         return self._ask("POST", f"/api/v1/links/{link}/complete", self._key(), "user", content={"code": code}, timeout=30)["user"]
 
     def opens(self, user: str, account: str) -> bool:

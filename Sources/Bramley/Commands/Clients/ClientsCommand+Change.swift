@@ -24,7 +24,7 @@ extension ClientsCommand {
                 if !isPublic { client.replaceSecret(by: secret, keepingOldUntil: now, at: now) }
                 apply(&client)
             }
-            try ClientsCommand.show(try ClientsCommand.saved(outcome, id), options)
+            try OpenIDClient.show(try OpenIDClient.saved(outcome, id), options)
         }
     }
 
@@ -62,17 +62,19 @@ extension ClientsCommand {
                 if noLogoutURIs { client.logoutURIs = [] }
                 if noBackChannelLogoutURI { client.nameBackChannel(nil, by: .command) }
             }
-            let saved = try ClientsCommand.saved(outcome, id)
-            guard saved.client != saved.before else {
+            let saved = try OpenIDClient.saved(outcome, id)
+            guard saved.item != saved.before else {
                 throw CommandFailure.usage("Nothing to change; pass an option.")
             }
-            try ClientsCommand.show(saved, options)
+            try OpenIDClient.show(saved, options)
         }
     }
 }
 
 struct ClientOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The application's name, as shown on pages. (default: its id)", valueName: "text"))
+    @Option(
+        help: ArgumentHelp(
+            "The application's name, as shown on pages. Default for a new one: its id.", valueName: "text"))
     var name: String?
 
     @Option(
@@ -110,7 +112,7 @@ struct ClientOptions: ParsableArguments {
         help: ArgumentHelp(
             """
             Scopes that the application may request, comma-separated: \
-            \(OpenIDScope.allCases.map(\.rawValue).joined(separator: ", ")). (default: \
+            \(OpenIDScope.identity.map(\.rawValue).joined(separator: ", ")), and those of services. (default: \
             \(OpenIDScope.usual.map(\.rawValue).joined(separator: ", ")))
             """, valueName: "scopes"))
     var scopes: [String] = []
@@ -124,6 +126,17 @@ struct ClientOptions: ParsableArguments {
         name: .customLong("require-pkce"), inversion: .prefixedNo,
         help: "Require a code challenge (RFC 7636). Public clients always need one.")
     var requirePKCE: Bool?
+
+    @Flag(
+        inversion: .prefixedNo,
+        help: "Ask each person before the application gets anything: for a third-party application.")
+    var consent: Bool?
+
+    @Flag(
+        inversion: .prefixedNo,
+        help:
+            "Allow devices, such as terminals and televisions, to show a code that people enter at /device (RFC 8628).")
+    var device: Bool?
 
     func validate() throws { _ = try named() }
 
@@ -150,10 +163,11 @@ struct ClientOptions: ParsableArguments {
         if !groups.isEmpty { client.groups = groups }
         if let scopes { client.scopes = scopes }
         if let offline {
-            client.scopes = OpenIDScope.allCases.filter {
-                $0 == .offlineAccess ? offline : client.scopes.contains($0)
-            }
+            client.scopes.removeAll { $0 == .offlineAccess }
+            if offline { client.scopes = OpenIDScope.ordered(client.scopes + [.offlineAccess]) }
         }
         if let requirePKCE { client.requiresPKCE = requirePKCE }
+        if let consent { client.needsConsent = consent }
+        if let device { client.allowsDevice = device }
     }
 }

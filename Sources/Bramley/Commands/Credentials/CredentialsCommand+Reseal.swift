@@ -51,10 +51,11 @@ extension ResealReport {
         let done = [Quantity.count(tokens, "refresh token"), Quantity.count(signingKeys, "signing key")]
         var text = "\(done.joined(separator: " and ")) resealed with \(keyID); \(current) already were."
         if isOver(at: now) {
-            text += " Only older backups need the previous sealing keys now."
+            text += "\nOnly older backups need the previous sealing keys now."
         } else if let previousKeysUntil, previousKeysUntil > now {
             text += """
-                 Keep the previous sealing keys until \(previousKeysUntil.rfc3339): they open what browsers received \
+
+                Keep the previous sealing keys until \(previousKeysUntil.rfc3339): they open what browsers received \
                 before the change, and find people in the audit log and deleted people.
                 """
         }

@@ -95,8 +95,8 @@ struct CredentialsCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "List waiting and failed token revocations of deleted users.",
             discussion: """
-                The list does not say who was deleted. Waiting revocations are retried for seven days. Of a failed one \
-                the token is gone; the person can still remove the site in their Apple Account.
+                The list does not say who was deleted. Waiting revocations are retried for seven days. The \
+                token of a failed one is gone; the person can still remove the site in their Apple Account.
                 """)
 
         @OptionGroup var options: CommandOptions

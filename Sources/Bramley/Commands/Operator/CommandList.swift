@@ -51,7 +51,7 @@ struct PageOptions: ParsableArguments {
 
     func validate() throws {
         guard (1...Self.maximum).contains(limit) else { throw ValidationError("--limit must be 1 to \(Self.maximum).") }
-        // Whether it is a cursor of this list shows when it is used.
+        // Whether it belongs to this list is checked when it is used.
         guard cursor.map({ PlaceMark(of: $0) != nil }) ?? true else {
             throw ValidationError("--after is not a valid cursor.")
         }

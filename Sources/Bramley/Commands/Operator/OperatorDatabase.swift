@@ -34,6 +34,8 @@ struct OperatorDatabase: Sendable {
     var team: TeamID { configuration.checkScope.team }
     var clients: Clients { Clients(database, audiences: configuration.audiences.map(\.name), random: random) }
 
+    var services: Services { Services(database, isLocal: configuration.isLocal, random: random) }
+
     /// Adds an audit line for a command whose writes do not add one themselves.
     func record(_ command: String) async throws(Failure) {
         try await database.record(.command, user: nil, object: command, at: now)

@@ -9,7 +9,7 @@ extension TransferCommand {
             abstract: "New team: look up each transfer_sub at Apple and move the person.",
             discussion: """
                 Each person moves in a separate transaction; after an interruption, run it again. With FILE, only the \
-                people in it move, and nobody if any line is refused. Without FILE, everyone exported in this database \
+                people in it move, and no one if any line is refused. Without FILE, everyone exported in this database \
                 moves.
                 """)
 
@@ -54,7 +54,7 @@ extension TransferCommand {
             let routes = try await context.database.transferRoutes().filter { $0.recipient != context.team }
             if counts.exported + (asksAgain ? counts.refusedAtImport : 0) > 0 { return }
             let leaving = routes.first { $0.sender == context.team }
-            // Repeating it after everybody has moved is not a mistake, unless they are leaving again.
+            // Repeating it after everyone has moved is not a mistake, unless they are leaving again.
             if counts.total > 0, (leaving?.waiting ?? 0) == 0 { return }
             let team = context.team.rawValue
             guard let route = leaving ?? routes.first else {

@@ -136,7 +136,7 @@ struct TransferCommand: AsyncParsableCommand {
             }
         }
 
-        /// People who have a `transfer_sub`, whatever became of them.
+        /// People who have a `transfer_sub`, whether they have moved or not.
         private static func exported(_ counts: TransferCounts) -> Int {
             counts.exported + counts.moved + counts.refusedAtImport
         }

@@ -52,6 +52,7 @@ extension UsersCommand {
                 """)
 
         @OptionGroup var options: CommandOptions
+        @OptionGroup var confirmation: ConfirmationOptions
         @Argument(help: ArgumentHelp(UserReference.help, valueName: "person")) var person: UserReference
         @Argument(help: ArgumentHelp("The application's client ID.", valueName: "client-id"), transform: Self.client)
         var client: OpenIDClientID?
@@ -69,7 +70,9 @@ extension UsersCommand {
         }
 
         func run(on context: OperatorDatabase) async throws {
-            let id = try await person.id(in: context)
+            let finding = try await person.find(in: context)
+            let id = finding.user.id
+            try await confirmation.confirm([finding], "will no longer be accessible to \(client?.rawValue ?? "any application")")
             let count = try await context.database.endAccess(of: client, to: id, at: context.now)
             try options.show("access of \(Quantity.count(count, "application")) ended", [("ended", .number(count))])
             if count == 0, let client { throw CommandFailure("\(client) has no access to \(id).") }

@@ -7,7 +7,7 @@ package struct ConfigurationInput: Sendable {
     package var path: String?
     /// The system's configuration file; a test has its own.
     package var systemPath = ConfigurationLoader.systemPath
-    /// The file's content, if it should not be read: a file that is not written yet.
+    /// The content of a file that is not written yet.
     package var content: [UInt8]?
     package var environment: [String: String] = [:]
     /// The command line without the command's own options.
@@ -16,7 +16,7 @@ package struct ConfigurationInput: Sendable {
     package var clock: any WallClock = SystemClock()
 }
 
-/// What becomes of an address of Apple's that is not Apple's, where `publicURL` is a real site.
+/// How to treat a simulated Apple where `publicURL` is a real site.
 package enum SimulatedApple: Sendable {
     /// An error.
     case refused
@@ -37,7 +37,7 @@ package enum ConfigurationLoader {
     package static let systemPath = "/etc/bramley/config.json"
     /// The environment variable that names the file; not a key.
     package static let pathVariable = "BRAMLEY_CONFIG"
-    /// Those that begin with `BRAMLEY_` and are no keys.
+    /// Names that begin with `BRAMLEY_` and are not keys.
     static let otherVariables: Set = [pathVariable, MoveCommand.variable]
     package static let pathHelp =
         "The configuration file. (default: \(pathVariable), else \(defaultPath), else \(systemPath))"
@@ -111,7 +111,7 @@ package enum ConfigurationLoader {
             // An image sets this one.
             given.values.values.allSatisfy({ $0.source == "BRAMLEY_SERVER_HOST" })
         {
-            // One thing is wrong, and not every key.
+            // One problem, not one for every key.
             given.isComplete = false
             let isSystem = place.path == input.systemPath
             given.add(

@@ -16,7 +16,7 @@ struct GuardedFile {
     var holdsPrivateKey: Bool { String(decoding: bytes, as: UTF8.self).contains("PRIVATE KEY-----") }
     var isWritableByOthers: Bool { mode & 0o022 != 0 }
 
-    /// A fault that has its own remedy where the system's configuration is read.
+    /// The fault of a file that this user may not read; the system's configuration has its own remedy.
     static let unreadable = "cannot be read by the user that runs bramley."
 
     private static func flaw(_ fault: String) -> InputFlaw {
@@ -49,7 +49,7 @@ struct GuardedFile {
             throw unreadable(path)
         }
         guard size <= maximumBytes else {
-            throw flaw("is larger than \(maximumBytes) bytes, so it is not what it should be.")
+            throw flaw("is larger than \(maximumBytes) bytes, so it cannot be the right file.")
         }
         let isGivenToGroup =
             integer(attributes[.ownerAccountID]) == 0 && integer(attributes[.groupOwnerAccountID]) != 0

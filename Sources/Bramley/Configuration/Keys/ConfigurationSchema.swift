@@ -12,8 +12,8 @@ package enum ConfigurationSchema {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "title": "Bramley's configuration",
             "description": """
-            For a file that holds everything. Keys that the environment or flags give may be missing from the file, \
-            whatever this schema says. Written by `bramley check --schema`.
+            For a complete file. Keys given in the environment or as flags may be missing from it. Written by \
+            `bramley check --schema`.
             """,
         ]
         for member in group("").members { root[member.name] = member.value }

@@ -3,8 +3,11 @@ extension ConfigurationTable {
     package static var reference: String {
         var text = preface
         for section in sections {
-            text += "\n## \(section.title)\n\n| Key | Default | Meaning |\n|---|---|---|\n"
-            for key in section.keys { text += "| `\(key.name)` | \(values(key)) | \(key.meaning) |\n" }
+            text += "\n## \(section.title)\n\n"
+            for key in section.keys {
+                let values = [presence(key), others(key)].filter { !$0.isEmpty }.joined(separator: "; ")
+                text += "- `\(key.name)`\(values.isEmpty ? "" : " (\(values))"): \(key.meaning)\n"
+            }
         }
         return text
     }
@@ -34,7 +37,7 @@ extension ConfigurationTable {
         - **A simulated Apple** under `apple` needs a `publicURL` on localhost, 127.0.0.1, `.localhost` or `.test`, or \
         `serve --allow-simulated-apple`, which puts a banner on every page.
 
-        Other possible values are in brackets. Keys without a default are optional. [What SIGHUP \
+        In brackets are the default, if any, and other possible values. [What SIGHUP \
         reads again](../operate/operating.md#what-sighup-reads-again) says when changes take effect.
 
         """

@@ -96,7 +96,7 @@ extension ConfigurationTable {
             "secrets.sealingKeyFile", presence: .derived("sealing.key in storage.directory"),
             """
             Encrypts secrets in the database and in cookies: 64 hexadecimal digits (`openssl rand -hex 32`). Created \
-            with a new database. [Back it up](../operate/keys.md) separately.
+            with a new database. [Back it up](../operate/backup.md#what-to-keep) separately.
             """, inline: "The 64 digits.")
         Key.twins(
             "secrets.previousSealingKeyFiles", type: .list, presence: .default([]),
@@ -129,8 +129,18 @@ extension ConfigurationTable {
     }
 }
 
-// What leaves for your applications.
+// What your applications receive.
 extension ConfigurationTable {
+    @KeyList static var openIDKeys: [Key] {
+        Key(
+            "openid.clientDocuments", .documentHosts, into: \.clientDocuments,
+            example: "[\"claude.ai\", \"chatgpt.com\"]",
+            """
+            Hosts whose [applications](../apps/openid.md#client-documents) need no registration: their \
+            `client_id` is the https address of a document about them. `["*"]` allows every public host.
+            """)
+    }
+
     @KeyList static var assertionKeys: [Key] {
         Key(
             "assertion.audience", .list, .default([]),

@@ -7,7 +7,7 @@ package enum ConfigurationTable {
         ("The pages", siteKeys + pagesKeys), ("Sessions", sessionKeys),
         ("The API and the operator's page", apiKeys + operatorKeys),
         ("Storage, keys, retention", storageKeys + retentionKeys),
-        ("Assertions and events", assertionKeys + webhookKeys), ("Log", logKeys),
+        ("Applications, assertions and events", openIDKeys + assertionKeys + webhookKeys), ("Log", logKeys),
     ]
 
     package static let keys: [ConfigurationKey] = sections.flatMap(\.keys)

@@ -122,6 +122,7 @@ extension KeyKind where Value == [String] {
     static var list: Self { list { $0 } }
     static var origins: Self { list(WebAddress.exactOrigin) }
     static var clientIDs: Self { list(AppleIdentifier.client) }
+    static var documentHosts: Self { list(WebAddress.documentHost) }
     static var scopes: Self { list(entries: ["name", "email"], AppleIdentifier.scope) }
     static var issuers: Self { list { text throws(InputFlaw) in try WebAddress.secure(text).text } }
 

@@ -38,7 +38,7 @@ extension ConfigurationBuilder {
         let say = input.simulatedApple == .refused ? report : warn
         for (key, address) in foreign {
             say(
-                key, "names \(address.host.quoted), which is not Apple's: whoever runs it could sign in as anybody.",
+                key, "names \(address.host.quoted), which is not Apple's: whoever runs it could sign in as anyone.",
                 "Remove the key to use Apple's. For tests, put publicURL on localhost or .test, or start with "
                     + "--allow-simulated-apple.")
         }

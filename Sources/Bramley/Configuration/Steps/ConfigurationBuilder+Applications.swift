@@ -4,7 +4,7 @@ import Coding
 import Crypto
 import Web
 
-// What leaves for applications: assertions and events.
+// What applications receive: assertions and events.
 extension ConfigurationBuilder {
     /// The longest audience, in bytes: every assertion contains it, and assertions are in header fields.
     static let longestAudience = 256
@@ -53,7 +53,7 @@ extension ConfigurationBuilder {
             "Write a name of the backends that read assertions, such as \"https://api.example.com\".")
     }
 
-    /// Only an operator makes operators: Apple alone says who is in an organization.
+    /// Only an operator can make somebody an operator; only Apple says who is in an organization.
     func checkOperators(_ groups: [String]) {
         guard let group = groups.first(where: UserLimits.isOrganization) else { return }
         report(

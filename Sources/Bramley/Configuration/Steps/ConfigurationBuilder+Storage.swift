@@ -30,8 +30,8 @@ extension ConfigurationBuilder {
         if let fault = PostgresOptions.fault(in: url) {
             fail(
                 given.key, given.subject + fault,
-                "Write `postgresql://user@host/database`, or `host=… dbname=… user=…`. Better than in it, the password is in "
-                    + "a file that `passfile` names.")
+                "Write `postgresql://user@host/database`, or `host=… dbname=… user=…`, with the password in a file that "
+                    + "`passfile` names.")
             return
         }
         let postgres = PostgresOptions(url: Secret(url), trust: storage.postgresTrust)
@@ -86,7 +86,7 @@ package enum SealingKeyText {
         return SecretBytes(bytes)
     }
 
-    /// What a text has that is no key: the end of a sentence that contains nothing of it.
+    /// What is wrong with the text, as the end of a sentence that contains nothing of it.
     static func flaw(in text: String) -> String {
         let value = PastedText.value(text)
         if value.contains(where: \.isWhitespace) { return "has spaces or line breaks between its digits" }

@@ -52,14 +52,14 @@ enum AppleKeyFile {
         return whole + ": \(String(alien).quoted) (U+\(String(alien.value, radix: 16, uppercase: true))) is in it."
     }
 
-    /// What a text without a block has in the way.
+    /// What is wrong with a text without a PEM block.
     private static func wrapping(of text: String) -> String? {
         let value = PastedText.value(text)
         if value.contains("BEGIN PRIVATE KEY") || value.contains("BEGIN EC PRIVATE KEY") {
             return "has other characters where its first line needs five hyphens on both sides."
         }
         // "-----BEGIN " in base64.
-        if value.hasPrefix("LS0tLS1CRUdJTi") { return "is encoded in base64 once more: decode it with base64 -d." }
+        if value.hasPrefix("LS0tLS1CRUdJTi") { return "is base64-encoded once more: decode it with base64 -d." }
         if value.hasSuffix(".p8"), !value.contains(where: \.isNewline) {
             return "is the name of a file: set it in the key whose name ends in File."
         }

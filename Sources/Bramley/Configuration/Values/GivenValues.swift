@@ -92,9 +92,11 @@ struct GivenValues {
     }
 
     private mutating func refuseFlag(_ name: String) {
+        let ofServe = "--allow-simulated-apple"
+        // `serve` has taken its own.
+        guard name != ofServe else { return add(name, from: "command line", "is a flag of serve only.", "Remove it.") }
         let nearest = ConfigurationTable.nearest(
-            to: name,
-            among: ConfigurationTable.byFlagName.keys.sorted() + ["--config", "--allow-simulated-apple", "--help"])
+            to: name, among: ConfigurationTable.byFlagName.keys.sorted() + ["--config", ofServe, "--help"])
         refuse(name, "command line", "is not a flag.", nearest, otherwise: "Remove it", lists: "flag")
     }
 

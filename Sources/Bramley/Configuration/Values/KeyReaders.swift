@@ -40,6 +40,16 @@ extension WebAddress {
         return try origin(text)
     }
 
+    /// A host of clients' documents, or `*` for all.
+    static func documentHost(_ text: String) throws(InputFlaw) -> String {
+        guard text == "*" || ClientRules.isHostName(text) else {
+            throw InputFlaw(
+                "names \(text.quoted), which is not a host.",
+                "Write a domain name in lower case, such as \"claude.ai\", without pattern or port, or \"*\" for all.")
+        }
+        return text
+    }
+
     /// An https URL for a link, or a path of the site.
     static func link(_ text: String) throws(InputFlaw) -> String {
         if isPath(text) { return text }
@@ -151,7 +161,7 @@ enum AppleIdentifier {
         }
         guard text.contains(where: \.isLetter) else {
             throw InputFlaw(
-                "names \(text.quoted), which has no letter: that is at most an app's number in the App Store.",
+                "names \(text.quoted), which has no letter: that may be an app's number in the App Store.",
                 "Write the identifier as the portal shows it, such as com.example.web.")
         }
         // The portal shows App IDs as "A1B2C3D4E5.com.example.app (Prefix.Bundle ID)".

@@ -4,7 +4,7 @@ internal import Sockets
 internal import Synchronization
 
 /// Detects that the machine's clock was set, or that it slept: logs it, and after a clock moved ahead waits a day
-/// before it deletes what has expired. Otherwise a mistake of an hour would permanently sign everybody out.
+/// before it deletes what has expired. Otherwise, an hour with a wrong clock would sign everyone out for good.
 final class ClockWatch: Sendable {
     /// A larger difference is not a correction of a running clock, in milliseconds.
     static let tolerance: Int64 = 60_000

@@ -26,6 +26,7 @@ extension ServerParts {
         loop.spawn { [self] in await watchConnections(on: loop, watch) }
         loop.spawn { [self] in await loop.every(1_000, startsNow: false) { await checkFiles() } }
         loop.spawn { [self] in await auditFiles(on: loop) }
+        loop.spawn { [self] in await watchDocumentHosts(on: loop) }
         loop.spawn { [base] in
             var keys = SealingKeyReload(base)
             await loop.every(1_000, startsNow: false) { await keys.check() }
@@ -42,13 +43,13 @@ extension ServerParts {
         loop.spawn { [self] in await loop.every(60_000) { await maintainSigningKeys() } }
         loop.spawn { [self] in
             // People whom an update found without an index need not wait for the first round.
-            _ = try? await database.indexPeople(progress: goOn)
+            _ = try? await database.indexPeople(progress: stopIfDraining)
             await loop.every(60_000, startsNow: false) { await maintain(watch) }
         }
         if let operatorReport {
             loop.spawn {
                 await loop.every(60_000) { await operatorReport.write() }
-                await operatorReport.write()
+                await operatorReport.write(isLast: true)
             }
         }
         if let console {
@@ -118,6 +119,30 @@ extension ServerParts {
         }
     }
 
+    /// Ends what clients hold whose document's host is no longer allowed, also since the last start.
+    private func watchDocumentHosts(on loop: EventLoop) async {
+        var done: [String]?
+        var isFailing = false
+        await loop.every(250) {
+            let hosts = documents.hosts
+            guard hosts != done else { return }
+            do throws(Failure) {
+                try await AuditActor.$current.withValue(.operator) {
+                    await Result { () async throws(Failure) in
+                        try await database.endDocumentClients(outside: hosts, at: runtime.clock.now())
+                    }
+                }.get()
+                (done, isFailing) = (hosts, false)
+            } catch {
+                // Tried again at the next check; logged once.
+                if !isFailing {
+                    runtime.logger.error("clients of removed hosts not ended", metadata: ["cause": "\(error)"])
+                }
+                isFailing = true
+            }
+        }
+    }
+
     private func maintainSigningKeys() async {
         do {
             try await signingKeys.maintain()
@@ -130,10 +155,10 @@ extension ServerParts {
     private func maintain(_ watch: ClockWatch) async {
         var (rows, reportedAt) = (0, ContinuousClock.now)
         do {
-            _ = try await database.indexPeople(progress: goOn)
+            _ = try await database.indexPeople(progress: stopIfDraining)
             let now = watch.check(wall: runtime.clock.now(), now: .now)
             _ = try await database.maintain(at: now) { count throws(Failure) in
-                try goOn(count)
+                try stopIfDraining(count)
                 rows += count
                 guard ContinuousClock.now - reportedAt >= .seconds(10) else { return }
                 reportedAt = .now
@@ -147,7 +172,7 @@ extension ServerParts {
     }
 
     /// Ends work in many transactions when the server stops, so that no stop waits for it.
-    private func goOn(_: Int) throws(Failure) {
+    private func stopIfDraining(_: Int) throws(Failure) {
         if draining.isSet { throw Failure(.unavailable, "the server is stopping") }
     }
 }

@@ -6,7 +6,7 @@ internal import Sockets
 struct MemoryReturn {
     /// Approximately what a connection with TLS takes, in bytes.
     static let connection = 49_152
-    /// Less than this, in bytes, or than an eighth of the maximum, is needed again soon.
+    /// Less than this, in bytes, or less than an eighth of the maximum, is not returned: it is needed again soon.
     static let crowd = 4 << 20
     /// For how many checks in a row it must have been quiet: clients may come back at once.
     static let patience = 5

@@ -24,10 +24,11 @@ final class OperatorReport: Sendable {
         startedAt = runtime.clock.now()
     }
 
-    /// Reports at once, each minute, and when the loop drains.
-    func write() async {
+    /// Reports at once, each minute, and when the loop drains: then `isLast`, and this server runs no more.
+    func write(isLast: Bool = false) async {
         do throws(Failure) {
             try await report()
+            if isLast { try await database.forgetServer(id, at: runtime.clock.now()) }
         } catch {
             runtime.logger.warning("numbers for the operator's page not written", metadata: ["cause": "\(error)"])
         }

@@ -1,3 +1,4 @@
+internal import Accounts
 internal import AppleID
 internal import Coding
 internal import Crypto
@@ -6,7 +7,8 @@ internal import Storage
 internal import Synchronization
 internal import Web
 
-/// SIGHUP: applies the configuration's Apple keys, access rules and certificate, each as a whole or not at all.
+/// SIGHUP: applies the configuration's Apple keys, access rules, hosts of client documents and certificate, each as a
+/// whole or not at all.
 final class OperatorReload: Sendable {
     private let input: ConfigurationInput
     private let started: Configuration
@@ -15,8 +17,12 @@ final class OperatorReload: Sendable {
     let rules: CurrentAccessRules
     private let digest: Mutex<Digest256?>
     let certificate: CertificateReload?
+    private let documents: ClientDocuments
 
-    init(_ base: ServerBase, _ input: ConfigurationInput, secrets: ClientSecretMint, certificate: CertificateReload?) {
+    init(
+        _ base: ServerBase, _ input: ConfigurationInput, secrets: ClientSecretMint, certificate: CertificateReload?,
+        documents: ClientDocuments
+    ) {
         self.input = input
         started = base.configuration
         logger = base.runtime.logger
@@ -24,6 +30,7 @@ final class OperatorReload: Sendable {
         rules = CurrentAccessRules(started.web.accessRules)
         digest = Mutex(started.rulesDigest)
         self.certificate = certificate
+        self.documents = documents
     }
 
     private static let appleKeys: Set<String> = [
@@ -40,6 +47,8 @@ final class OperatorReload: Sendable {
             let loaded = try ConfigurationLoader.load(input)
             applyRules(loaded)
             applyAppleKeys(loaded)
+            // Housekeeping ends what clients of removed hosts hold.
+            documents.hosts = loaded.configuration.clientDocuments
             if let certificate, let glance { certificate.apply(loaded.configuration, since: glance) }
             reportOthers(loaded.configuration)
         } catch {
@@ -56,7 +65,7 @@ final class OperatorReload: Sendable {
 
     /// Logs which keys have changed since the start and are not applied.
     private func reportOthers(_ configuration: Configuration) {
-        let taken = Self.appleKeys.union(["forwardAuth.rulesFile", "forwardAuth.rules"])
+        let taken = Self.appleKeys.union(["forwardAuth.rulesFile", "forwardAuth.rules", "openid.clientDocuments"])
             .union(certificate == nil ? [] : Self.certificateKeys)
         let names = ConfigurationTable.keys.map(\.name).filter { name in
             !taken.contains(name) && configuration.digests[name] != started.digests[name]

@@ -13,7 +13,7 @@ struct FuzzTarget: Sendable {
 
     static let all = [
         request, chunked, response, form, cookie, jws, jwk, json, claims, date, address, returnTarget, original, url,
-        configuration, verify, http2, proxy,
+        configuration, verify, http2, proxy, clientDocument,
     ]
 
     static func named(_ name: String) -> FuzzTarget? {

@@ -69,7 +69,7 @@ extension FuzzTarget {
         let query = Query(head.query.map { Array(bytes[$0.range]) } ?? [])
         do throws(Failure) {
             try VerifyQuery.checkFlags(query)
-            try VerifyQuery.checkNothingNarrows(query)
+            try VerifyQuery.refuseNarrowing(query)
         } catch {
             throw Finding("answered, though the route refuses the query: \(shown(bytes))")
         }

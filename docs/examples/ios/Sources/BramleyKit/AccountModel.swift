@@ -122,6 +122,17 @@
             return isNotified
         }
 
+        /// Connects Apple with the person's account at your own backend. Signs nobody in.
+        /// - Returns: the code with which your backend completes the link.
+        public func authorize(_ link: AccountLink, _ sheet: AppleSheet) async throws -> String {
+            let asked = request(Challenge(nonce: link.nonce), scopes: [.fullName, .email])
+            guard case .apple(let token, let code, let name) = try await sheet([asked], []) else {
+                throw ASAuthorizationError(.invalidResponse)
+            }
+            return try await client.authorize(
+                link, with: LinkProof(identityToken: token, authorizationCode: code, user: name))
+        }
+
         // MARK: Requests of your own
 
         /// For `Authorization: Bearer` in requests to your own server, which asks Bramley whose token it is.

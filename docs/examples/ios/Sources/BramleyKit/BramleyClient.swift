@@ -82,6 +82,19 @@ public struct BramleyClient: Sendable {
         }
     }
 
+    /// Brings Apple's answer for a link to the server.
+    /// - Returns: the code with which your backend completes the link.
+    func authorize(_ link: AccountLink, with proof: LinkProof) async throws -> String {
+        struct Answer: Decodable { var code: String }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys]
+        return try await decode(
+            Answer.self,
+            from: sendPersistently(
+                "POST", "api/v1/links/\(link.id)/authorize", token: link.ticket, content: encoder.encode(proof))
+        ).code
+    }
+
     // MARK: Requests
 
     func send(

@@ -38,6 +38,28 @@ public struct SignInRequest: Codable, Sendable {
     }
 }
 
+/// A link that your backend has created for the person, to connect Apple with their account: docs/apps/linking.md. Treat
+/// `ticket` as a password; it expires after ten minutes.
+public struct AccountLink: Codable, Sendable {
+    public var id: String
+    public var ticket: String
+    public var nonce: String
+
+    public init(id: String, ticket: String, nonce: String) {
+        self.id = id
+        self.ticket = ticket
+        self.nonce = nonce
+    }
+}
+
+/// Apple's answer for a link. If the server's answer is lost, the same bytes are sent again.
+struct LinkProof: Codable, Sendable {
+    var identityToken: String
+    var authorizationCode: String
+    /// Apple gives it only once: always send it when you have it.
+    var user: SignInRequest.Name?
+}
+
 /// The signed-in person.
 public struct Account: Codable, Hashable, Sendable {
     public struct Name: Codable, Hashable, Sendable {

@@ -22,14 +22,6 @@ enum UpgradeAnswer: Sendable {
     case failure
 }
 
-/// Apple's answer. If the server's answer is lost, the same bytes are sent again.
-struct UpgradeProof: Codable, Sendable {
-    var identityToken: String
-    var authorizationCode: String
-    /// Apple gives it only once: always send it when you have it.
-    var user: SignInRequest.Name?
-}
-
 /// Replaces a password with Sign in with Apple. Only your application gets the password, and only Bramley gets Apple's
 /// answer.
 public struct UpgradeClient: Sendable {
@@ -56,16 +48,12 @@ public struct UpgradeClient: Sendable {
 
     /// Brings Apple's answer to Bramley, and Bramley's code to your application, which drops the password. Both are
     /// repeated with pauses until an answer arrives.
-    func complete(_ upgrade: Upgrade, with proof: UpgradeProof) async throws {
-        struct Answer: Decodable { var code: String }
+    func complete(_ upgrade: Upgrade, with proof: LinkProof) async throws {
+        let link = AccountLink(id: upgrade.link, ticket: upgrade.ticket, nonce: upgrade.nonce)
+        let code = try await bramley.authorize(link, with: proof)
+        let completion = ["link": upgrade.link, "token": upgrade.token, "code": code]
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys]
-        let answer = try bramley.decode(
-            Answer.self,
-            from: await bramley.sendPersistently(
-                "POST", "api/v1/links/\(upgrade.link)/authorize", token: upgrade.ticket, content: encoder.encode(proof))
-        )
-        let completion = ["link": upgrade.link, "token": upgrade.token, "code": answer.code]
         _ = try await application.sendPersistently("POST", "upgrade/complete", content: encoder.encode(completion))
     }
 

@@ -94,11 +94,11 @@
 
         /// Shows Apple's sheet. The system closes our view, if any.
         /// - Throws: the system's error; `ASExtensionError(.userCanceled)` if the person closed the sheet.
-        private func authorization(nonce: String) async throws -> UpgradeProof {
+        private func authorization(nonce: String) async throws -> LinkProof {
             try await withCheckedThrowingContinuation { continuation in
                 extensionContext.getSignInWithAppleUpgradeAuthorization(state: nil, nonce: Challenge.forApple(nonce)) {
                     @Sendable credential, error in
-                    continuation.resume(with: Result { try UpgradeProof(credential, error) })
+                    continuation.resume(with: Result { try LinkProof(credential, error) })
                 }
             }
         }
@@ -131,7 +131,7 @@
         }
     }
 
-    extension UpgradeProof {
+    extension LinkProof {
         init(_ credential: ASAuthorizationAppleIDCredential?, _ error: (any Error)?) throws {
             guard let credential, case .apple(let token, let code, let name)? = try? AppleAnswer(credential) else {
                 throw error ?? ASExtensionError(.failed)
