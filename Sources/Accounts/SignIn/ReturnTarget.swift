@@ -28,8 +28,8 @@ package struct ReturnTargets: Sendable {
     /// The longest `error_return`, in bytes: it is sealed with `return_to`, and both go to Apple in one address.
     package static let maximumErrorReturnLength = 1_000
 
-    /// The longest authorization request, in bytes, as both above: it needs no `error_return`.
-    package static let maximumAuthorizeLength = 3_000
+    /// The longest authorization request, in bytes: it needs no `error_return`.
+    package static let maximumAuthorizeLength = maximumLength + maximumErrorReturnLength
 
     private let origins: Set<String>
     /// `/oidc/authorize` below publicURL, with the `?` of its query.

@@ -274,7 +274,6 @@ CLAIMS = {
     (ACCOUNTS + "OpenID/OpenIDGrants.swift", r'FROM authorize_request"\) < N'): [(LIMITS, "wait for a sign-in: N,")],
     (ACCOUNTS + "SignIn/ReturnTarget.swift", "maximumLength = N"): [(LIMITS, "`return_to`: N bytes")],
     (ACCOUNTS + "SignIn/ReturnTarget.swift", "maximumErrorReturnLength = N"): [(LIMITS, "`error_return`: N bytes")],
-    (ACCOUNTS + "SignIn/ReturnTarget.swift", "maximumAuthorizeLength = N"): [(LIMITS, "longer than N bytes")],
     (ACCOUNTS + "OpenID/DeviceStore.swift", "requests = N"): [(LIMITS, "waiting devices: N,")],
     (ACCOUNTS + "OpenID/DeviceStore.swift", "tries = N"): [(LIMITS, "wrong codes of a person, and from an address: N in ten minutes")],
     (ACCOUNTS + "OpenID/Documents/ClientDocument.swift", "maximumSize = N"): [(LIMITS, "client-documents.: N bytes")],

@@ -47,6 +47,12 @@ def test_a_number_in_a_page_is_that_of_the_code(page, claim, source, expression,
         assert number(text) * (UNITS[unit[1]] if unit else 1) == pytest.approx(value(source, expression) * scale)
 
 
+def test_a_request_that_goes_through_apple_has_the_room_of_both_addresses():
+    room = sum(value(ACCOUNTS + "SignIn/ReturnTarget.swift", f"{limit} = N")
+               for limit in ("maximumLength", "maximumErrorReturnLength"))
+    assert [number(said) for said in found("longer than N bytes", IN_PAGE, (ROOT / LIMITS).read_text())] == [room]
+
+
 def test_each_limit_of_a_request_is_compared():
     section = (ROOT / LIMITS).read_text().split("## Sizes and counts")[1].split("\n## ")[0]
     claims = [claim for page, claim, *_ in CASES if page == LIMITS]
