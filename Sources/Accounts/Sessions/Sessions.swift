@@ -83,14 +83,15 @@ extension Transaction {
     /// How many surplus sessions one sign-in ends at most; the next ones end the rest.
     private static let excess = 100
 
-    /// Ends the oldest sessions beyond `sessions.perUser`.
-    func endExcessSessions(of user: UserID) throws {
+    /// Ends the oldest sessions, so that a person who gets another one has at most `sessions.perUser`. Runs before it is
+    /// stored: a write that reads from a table it has changed cannot share its round trips (`PostgresReadAhead`).
+    func makeRoomForSession(of user: UserID) throws {
         try endSessions(
             where: """
                 s.token_hash IN (SELECT o.token_hash FROM (
                     SELECT token_hash, row_number() OVER (ORDER BY created_at DESC, id DESC) AS place
                     FROM session WHERE user = ?) o
-                WHERE o.place > ? ORDER BY o.place DESC LIMIT \(Self.excess))
+                WHERE o.place >= ? ORDER BY o.place DESC LIMIT \(Self.excess))
                 """, [user, context.sessionLimits.perUser], cause: .replaced)
     }
 

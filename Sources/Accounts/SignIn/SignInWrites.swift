@@ -190,6 +190,8 @@ extension Transaction {
         if let kept {
             try run("DELETE FROM session WHERE token_hash = ?", [kept.tokenHash])
             invalidate(.token(kept.tokenHash))
+        } else if !person.isNew {
+            try makeRoomForSession(of: session.user)
         }
         try run(
             """
@@ -204,7 +206,6 @@ extension Transaction {
             ])
         try markUsed(record, session: session.id)
         try self.record(.sessionCreated, user: session.user, session: session.id, cause: kept == nil ? nil : .replaced)
-        if !person.isNew, kept == nil { try endExcessSessions(of: session.user) }
         return session
     }
 
