@@ -23,6 +23,20 @@ package struct JSONWriter: Sendable {
     package mutating func beginArray() { open(UInt8(ascii: "[")) }
     package mutating func endArray() { close(UInt8(ascii: "]")) }
 
+    /// An object of the members that `write` writes.
+    package mutating func object(_ write: (inout JSONWriter) -> Void) {
+        beginObject()
+        write(&self)
+        endObject()
+    }
+
+    /// The same as a whole text.
+    package static func object(reserving capacity: Int = 256, _ write: (inout JSONWriter) -> Void) -> [UInt8] {
+        var writer = JSONWriter(reserving: capacity)
+        writer.object(write)
+        return writer.bytes
+    }
+
     package mutating func name(_ name: String) {
         separate()
         appendQuoted(name)
@@ -51,12 +65,12 @@ package struct JSONWriter: Sendable {
             for element in elements { write(element) }
             endArray()
         case .object(let object):
-            beginObject()
-            for member in object.members {
-                name(member.name)
-                write(member.value)
+            self.object { writer in
+                for member in object.members {
+                    writer.name(member.name)
+                    writer.write(member.value)
+                }
             }
-            endObject()
         }
     }
 

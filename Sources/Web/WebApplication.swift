@@ -117,7 +117,8 @@ package final class WebApplication: RequestHandler {
 
     private func answer(_ request: ServerRequest, _ id: RequestID) async -> (ServerResponse, pattern: String?) {
         if let answer = inspection?.answer(request) { return (answer, nil) }
-        let match = router.match(request.method, path: OAuth2ProxyPath.full(request.path, publicURL))
+        let path = MetadataPath.full(OAuth2ProxyPath.full(request.path, publicURL), publicURL)
+        let match = router.match(request.method, path: path)
         let start = ContinuousClock.now
         var response = await router.respond(to: request, match)
         metrics.count(match.route, request.method, response.status, since: start)
@@ -135,5 +136,22 @@ package final class WebApplication: RequestHandler {
             response.fields[RequestID.field] = id.text
         }
         return (response, match.pattern)
+    }
+}
+
+extension ServerRequest {
+    /// Answers on behalf of `actor`. Its reads may be dropped once the client has disconnected.
+    func answered(
+        for actor: AuditActor, _ handle: () async throws(Failure) -> ServerResponse
+    ) async throws(Failure) -> ServerResponse {
+        let client = departure.map { departure in
+            let client = AwaitedClient()
+            departure.onLeave { client.leave() }
+            return client
+        }
+        let answer = await AuditActor.$current.withValue(actor) {
+            await AwaitedClient.$current.withValue(client) { await Result(handle) }
+        }
+        return try answer.get()
     }
 }

@@ -97,11 +97,7 @@ struct WebResponses: Sendable {
         as type: String = "application/json", status: HTTPResponse.Status = .ok, fields: HTTPFields = HTTPFields(),
         _ write: (inout JSONWriter) -> Void
     ) -> ServerResponse {
-        var writer = JSONWriter(reserving: 512)
-        writer.beginObject()
-        write(&writer)
-        writer.endObject()
-        return json(writer.bytes, as: type, status: status, fields: fields)
+        json(JSONWriter.object(reserving: 512, write), as: type, status: status, fields: fields)
     }
 
     /// The failure in its reader's form: a page for a visitor, RFC 9457 for others.

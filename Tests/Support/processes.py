@@ -21,6 +21,12 @@ def output(*command, **options) -> str:
     return done.stdout
 
 
+def fails(done: subprocess.CompletedProcess, *words: str, code: int = 1) -> subprocess.CompletedProcess:
+    """A command that ended with this code and with these words on standard error."""
+    assert done.returncode == code and all(word in done.stderr for word in words), done
+    return done
+
+
 def memory(process: int, figure: str = "VmRSS") -> int:
     """A figure of its status, in bytes."""
     text = Path(f"/proc/{process}/status").read_text()

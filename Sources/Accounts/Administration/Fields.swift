@@ -36,23 +36,25 @@ package struct Field<Item>: Sendable {
     }
 }
 
+extension Array {
+    /// With a secret that was just made after the id, for the one time that it is shown.
+    package func with<Item>(_ name: String, _ secret: (any SecretToken)?) -> Self where Element == Field<Item> {
+        guard let secret, let id = first else { return self }
+        return [id, Field(name) { _ in .code(secret.reveal()) }] + dropFirst()
+    }
+}
+
 extension JSONWriter {
     package mutating func write<Item>(_ item: Item, _ fields: [Field<Item>]) {
-        beginObject()
-        members(of: item, fields)
-        endObject()
+        object { $0.members(of: item, fields) }
     }
 
     package mutating func write(_ members: [FieldValue.Member]) {
-        beginObject()
-        for member in members { self.member(member.name, member.value) }
-        endObject()
+        object { writer in for member in members { writer.member(member.name, member.value) } }
     }
 
     package static func encode<Item>(_ item: Item, _ fields: [Field<Item>]) -> [UInt8] {
-        var writer = JSONWriter(reserving: 768)
-        writer.write(item, fields)
-        return writer.bytes
+        object(reserving: 768) { $0.members(of: item, fields) }
     }
 
     /// The fields as members of the open object.
@@ -73,9 +75,7 @@ extension JSONWriter {
             endArray()
         case .parts(let parts):
             self.name(name)
-            beginObject()
-            for part in parts { member(part.name, part.text) }
-            endObject()
+            object { writer in for part in parts { writer.member(part.name, part.text) } }
         case .object(let members):
             self.name(name)
             if let members { write(members) } else { writeNull() }

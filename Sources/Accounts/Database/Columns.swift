@@ -54,6 +54,10 @@ struct Conditions {
     private var parts: [String] = []
     private(set) var arguments = StatementArguments()
 
+    init() {}
+
+    init(_ condition: String, _ values: StatementArguments) { add(condition, values) }
+
     mutating func add(_ condition: String, _ values: StatementArguments) {
         parts.append(condition)
         arguments += values

@@ -156,7 +156,7 @@ extension ReasonCode {
         case .cursorExpired:
             Entry(
                 410, .debug, "events following `after` may have been deleted",
-                remedy: "[read more often](../apps/events.md)")
+                remedy: "[continue from the newest event](api.md#get-apiv1events), and read more often")
         case .freshSignInRequired: Entry(403, .info, "the sign-in is older than ten minutes", seen: "sign in again")
         case .unavailable: Entry(503, .error, "the database does not answer", seen: "try later", remedy: "as `storage`")
         case .notFound: Entry(404, .debug, "no such route", seen: "no such page")

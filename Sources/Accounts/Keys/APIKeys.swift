@@ -111,11 +111,15 @@ extension Database {
 
     /// Writes `lastUsedAt`; callers call it at most once per key and minute.
     package func touchAPIKey(_ id: APIKeyID, at now: Timestamp) async throws(Failure) {
-        try await attemptWrite(at: now) { transaction in
-            try transaction.run(
-                "UPDATE api_key SET last_used_at = ?1 WHERE id = ?2 AND (last_used_at IS NULL OR last_used_at < ?1)",
-                [now, id])
-        }
+        try await attemptWrite(at: now) { transaction in try transaction.touch("api_key", id) }
+    }
+}
+
+extension Transaction {
+    /// Writes that a key, a client or a service was used, unless a later time is there.
+    func touch(_ table: String, _ id: some ColumnBindable, _ column: String = "last_used_at") throws {
+        try run(
+            "UPDATE \(table) SET \(column) = ?1 WHERE id = ?2 AND (\(column) IS NULL OR \(column) < ?1)", [now, id])
     }
 }
 

@@ -34,33 +34,31 @@ struct LinkedIdentity: Sendable {
 extension LinkedIdentity {
     private var encoded: [UInt8] {
         let claims = identity.claims
-        var writer = JSONWriter()
-        writer.beginObject()
-        writer.member("issuer", claims.issuer)
-        writer.member("client", claims.clientID.rawValue)
-        writer.member("subject", claims.subject.rawValue)
-        writer.member("issuedAt", claims.issuedAt.milliseconds)
-        if let email = claims.email {
-            writer.member("email", email.address)
-            writer.member("emailVerified", email.isVerified)
-            writer.member("emailPrivate", email.isPrivate)
+        return JSONWriter.object { writer in
+            writer.member("issuer", claims.issuer)
+            writer.member("client", claims.clientID.rawValue)
+            writer.member("subject", claims.subject.rawValue)
+            writer.member("issuedAt", claims.issuedAt.milliseconds)
+            if let email = claims.email {
+                writer.member("email", email.address)
+                writer.member("emailVerified", email.isVerified)
+                writer.member("emailPrivate", email.isPrivate)
+            }
+            writer.member("realUserStatus", claims.realUserStatus?.rawValue)
+            writer.member("transferSubject", claims.transferSubject)
+            writer.member("organizationID", claims.organizationID)
+            writer.member("refreshToken", identity.refreshToken?.value)
+            writer.member("given", name?.given)
+            writer.member("family", name?.family)
+            writer.member("attempt", attempt.id.hexadecimal)
+            writer.member("attemptIssuedAt", attempt.issuedAt.milliseconds)
+            writer.member("binding", attempt.bindingHash.hexadecimal)
+            writer.member("replacing", attempt.replacing?.rawValue)
+            writer.member("kind", kind.rawValue)
+            writer.member("userAgent", device.userAgent)
+            writer.member("address", device.address)
+            writer.member("returnTo", returnTo)
         }
-        writer.member("realUserStatus", claims.realUserStatus?.rawValue)
-        writer.member("transferSubject", claims.transferSubject)
-        writer.member("organizationID", claims.organizationID)
-        writer.member("refreshToken", identity.refreshToken?.value)
-        writer.member("given", name?.given)
-        writer.member("family", name?.family)
-        writer.member("attempt", attempt.id.hexadecimal)
-        writer.member("attemptIssuedAt", attempt.issuedAt.milliseconds)
-        writer.member("binding", attempt.bindingHash.hexadecimal)
-        writer.member("replacing", attempt.replacing?.rawValue)
-        writer.member("kind", kind.rawValue)
-        writer.member("userAgent", device.userAgent)
-        writer.member("address", device.address)
-        writer.member("returnTo", returnTo)
-        writer.endObject()
-        return writer.bytes
     }
 
     private init?(_ object: JSONObject) {

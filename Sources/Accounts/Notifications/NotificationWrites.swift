@@ -63,7 +63,7 @@ extension Transaction {
         case .stale: change.outcome = .stale
         case .emailForwarding(let isOn): try setForwarding(isOn, of: person, notification)
         case .end(let cause, let loss):
-            try end(person, upTo: notification.eventTime, cause: cause)
+            try end(person, upTo: notification.eventTime, cause: cause, isLast: loss != nil)
             if let loss {
                 change.erases = loss == .erased
                 try lose(loss, person, upTo: notification.eventTime, cause: cause)
@@ -103,12 +103,16 @@ extension Transaction {
         invalidate(.user(user))
     }
 
-    /// Ends the sessions and tokens of this identity's sign-ins up to the event's time, ties included, by Apple's clock.
-    private func end(_ person: Person, upTo time: Timestamp, cause: SessionEndCause) throws {
+    /// Ends the sessions and tokens of this identity's sign-ins up to the event's time, ties included, by Apple's clock,
+    /// and what the person allowed applications until then.
+    ///
+    /// - Parameter isLast: whether there is no later sign-in.
+    private func end(_ person: Person, upTo time: Timestamp, cause: SessionEndCause, isLast: Bool) throws {
         try endSessions(
             where: "s.user = ?3 AND s.identity IN \(Self.linked) AND s.issued_at <= ?2",
             [person.identity, time, person.user.id], cause: cause)
-        try endGrants(of: person.user.id)
+        if isLast { try endGrants(of: person.user.id) }
+        try endGrants(of: person.user.id, upTo: time)
         try run(
             """
             UPDATE apple_credential SET sealed_refresh_token = NULL, state = 'revoked', cause = ?3,

@@ -130,8 +130,18 @@ extension [UnlistedAudience] {
 
 /// Stored by its case's name.
 package enum NotificationOutcome: String, Sendable, CaseIterable {
-    case applied, duplicate
+    case applied
+    /// Of a `jti` seen before: not recorded again.
+    case duplicate
     /// An email event older than the last one applied: only recorded.
     case stale
     case unknownSubject, unknownType
+
+    /// Those of recorded notifications, by which they can be found.
+    package static let recorded = allCases.filter { $0 != .duplicate }
+
+    package init?(recorded text: String) {
+        guard let outcome = Self(rawValue: text), Self.recorded.contains(outcome) else { return nil }
+        self = outcome
+    }
 }

@@ -89,7 +89,7 @@ package struct ValidatedAuthorizeRequest: Sendable {
     let maximumAge: Int64?
     /// `id_token_hint`, not verified.
     let hint: String?
-    /// `AuthorizeMark`, sealed.
+    /// `RequestSeal.Kind.mark`
     let mark: String?
 
     /// The longest `state` and `nonce`, in bytes.
@@ -215,33 +215,38 @@ package struct ValidatedAuthorizeRequest: Sendable {
     var digest: Digest256 { SHA256.hash(utf8: query(mark: "")) }
 }
 
-/// Sealed into a request before the person goes to Apple, to recognise the sign-in that answers it. Otherwise
-/// `prompt=login` would repeat.
-struct AuthorizeMark: Hashable, Sendable {
-    var begunAt: Timestamp
-    /// The person of the `id_token_hint`; nil for anyone.
-    var subject: UserID?
+/// Sealed for one request: a time, and a person or a session.
+struct RequestSeal: Hashable, Sendable {
+    enum Kind: String {
+        /// In a request before the person goes to Apple, to recognise the sign-in that answers it: otherwise
+        /// `prompt=login` would repeat. The name is the person's of the `id_token_hint`; empty for anyone.
+        case mark = "openid-authorize"
+        /// In the form in which a person decides, in the session of this name.
+        case decision = "openid-decision"
+
+        fileprivate func purpose(_ hour: Int64) -> SealingPurpose { .other("\(rawValue)/\(hour)") }
+    }
 
     static let maximumLength = 512
 
-    private static func purpose(_ hour: Int64) -> SealingPurpose { .other("openid-authorize/\(hour)") }
+    var time: Timestamp
+    var name: String
 
-    func seal(for request: ValidatedAuthorizeRequest, with keyring: SealingKeyring) -> String {
-        let plain =
-            request.digest.bytes + [UInt8](bigEndian: begunAt.milliseconds) + Array((subject?.rawValue ?? "").utf8)
-        return keyring.sealText(plain, issuedAt: begunAt, purpose: Self.purpose)
+    func text(_ kind: Kind, for request: Digest256, with keyring: SealingKeyring) -> String {
+        keyring.sealText(
+            request.bytes + [UInt8](bigEndian: time.milliseconds) + Array(name.utf8), issuedAt: time,
+            purpose: kind.purpose)
     }
 
     /// Nil when it is not ours, or another request's.
     static func open(
-        _ text: String, for request: ValidatedAuthorizeRequest, with keyring: SealingKeyring
-    ) -> AuthorizeMark? {
-        guard let plain = keyring.openText(text, maximumLength: maximumLength, purpose: purpose), plain.count >= 40,
-            constantTimeEquals(Array(plain[..<32]), request.digest.bytes)
+        _ text: String, _ kind: Kind, for request: Digest256, with keyring: SealingKeyring
+    ) -> RequestSeal? {
+        guard let plain = keyring.openText(text, maximumLength: maximumLength, purpose: kind.purpose),
+            plain.count >= 40, constantTimeEquals(Array(plain[..<32]), request.bytes)
         else { return nil }
-        let subject = String(decoding: plain[40...], as: UTF8.self)
-        return AuthorizeMark(
-            begunAt: Timestamp(milliseconds: Int64(bigEndianBytes: plain[32..<40])),
-            subject: subject.isEmpty ? nil : UserID(parsing: subject))
+        return RequestSeal(
+            time: Timestamp(milliseconds: Int64(bigEndianBytes: plain[32..<40])),
+            name: String(decoding: plain[40...], as: UTF8.self))
     }
 }

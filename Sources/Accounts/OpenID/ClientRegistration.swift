@@ -20,13 +20,9 @@ package struct ClientRegistration: Hashable, Sendable {
     /// How long a replaced secret stays valid, in seconds.
     package static let keepOld: Int64 = 7 * 86_400
 
-    package func needsSecret(_ clients: [OpenIDClient]) -> Bool {
-        !isPublic && secret == nil && clients.first { $0.id == id }?.secrets == nil
-    }
-
     /// The `old` client with these changes, or a new one; `made` is the hash of a new secret, if needed.
     package func client(
-        replacing old: OpenIDClient?, secret made: Digest256?, by author: ClientAuthor, at now: Timestamp
+        replacing old: OpenIDClient?, secret made: Digest256, by author: ClientAuthor, at now: Timestamp
     ) -> OpenIDClient {
         var client = old ?? OpenIDClient(new: id, at: now)
         client.name = name ?? id.rawValue

@@ -17,6 +17,14 @@ package enum RegistrationOutcome<Item: Sendable, Secret: SecretToken>: Sendable 
     case withoutSecret
 }
 
+/// A list of clients or services, before and after.
+package struct RegistrationList<Item: Sendable>: Sendable {
+    package var before: [Item]
+    package var after: [Item]
+    /// Nothing was written, because of this one.
+    package var refused: (id: OpenIDClientID, problems: [ClientProblem])?
+}
+
 /// Operations on clients. Each is one transaction with its line in the audit log.
 package struct Clients: Sendable {
     package let database: Database
@@ -38,7 +46,9 @@ package struct Clients: Sendable {
 
     /// Empty for a valid client.
     /// - Parameter before: what it replaces.
-    package func problems(of client: OpenIDClient, replacing before: OpenIDClient?) -> [ClientProblem] {
+    private func problems(
+        of client: OpenIDClient, replacing before: OpenIDClient?, _ snapshot: Snapshot
+    ) throws -> [ClientProblem] {
         if client == before, client.document != nil { return [] }
         var problems = client.problems(audiences: audiences)
         if client.document != nil {
@@ -55,13 +65,7 @@ package struct Clients: Sendable {
                     subject: "back-channel logout URI",
                     reason: "the API accepts only https at a public address; an operator can register others"))
         }
-        return problems
-    }
-
-    /// The same for a change of a client, or a new one.
-    package func problems(of client: OpenIDClient, before: OpenIDClient?) async throws(Failure) -> [ClientProblem] {
-        let unknown = try await database.read { try $0.unknownScopes(of: client, before: before) }
-        return problems(of: client, replacing: before) + ClientProblem.unknown(unknown)
+        return problems + ClientProblem.unknown(try snapshot.unknownScopes(of: client, before: before))
     }
 
     /// - Parameter isNew: as for `change`.
@@ -85,9 +89,7 @@ package struct Clients: Sendable {
             if let isNew, isNew != (before == nil) { return isNew ? .taken : .unknown }
             var after = before ?? OpenIDClient(new: id, at: now)
             change(&after, secret.hash)
-            let problems =
-                problems(of: after, replacing: before)
-                + ClientProblem.unknown(try transaction.unknownScopes(of: after, before: before))
+            let problems = try problems(of: after, replacing: before, transaction)
             guard problems.isEmpty else { return .invalid(problems) }
             if after != before {
                 after.updatedAt = now
@@ -120,5 +122,31 @@ package struct Clients: Sendable {
             if client != nil { try transaction.delete(id) }
             return client
         }
+    }
+
+    /// One transaction: writes what is different in the list that `plan` makes of the clients. `plan` may run twice.
+    ///
+    /// - Parameter isDryRun: whether to read only.
+    package func apply(
+        isDryRun: Bool, at now: Timestamp, _ plan: @escaping @Sendable ([OpenIDClient]) -> [OpenIDClient]
+    ) async throws(Failure) -> RegistrationList<OpenIDClient> {
+        if isDryRun { return try await database.read(at: now) { try planned($0, plan) } }
+        return try await database.write(at: now) { transaction in
+            let list = try planned(transaction, plan)
+            if list.refused == nil { try transaction.replace(list.before, with: list.after) }
+            return list
+        }
+    }
+
+    private func planned(
+        _ snapshot: Snapshot, _ plan: ([OpenIDClient]) -> [OpenIDClient]
+    ) throws -> RegistrationList<OpenIDClient> {
+        let before = try snapshot.openIDClients()
+        var list = RegistrationList(before: before, after: plan(before))
+        for client in list.after where list.refused == nil {
+            let problems = try problems(of: client, replacing: before.first { $0.id == client.id }, snapshot)
+            if !problems.isEmpty { list.refused = (client.id, problems) }
+        }
+        return list
     }
 }

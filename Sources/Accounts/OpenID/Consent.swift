@@ -33,10 +33,6 @@ package struct Consent: Hashable, Sendable {
     /// When the first of them was allowed.
     package var givenAt: Timestamp
 
-    package init(client: OpenIDClientID, service: String, scopes: [OpenIDScope], givenAt: Timestamp) {
-        (self.client, self.service, self.scopes, self.givenAt) = (client, service, scopes, givenAt)
-    }
-
     /// How many applications a person may allow. One more ends the access of the one allowed first: documents of a
     /// person's own would fill the database.
     package static let limit = 100
@@ -138,26 +134,19 @@ extension Transaction {
 extension OpenIDProvider {
     /// How long a person may take to decide, in seconds.
     static let decisionLifetime: Int64 = 600
-    private static let longestTicket = 512
-
-    private static func decisionPurpose(_ hour: Int64) -> SealingPurpose { .other("openid-decision/\(hour)") }
 
     /// For the form in which a person allows the request with this digest, in this session.
     func decisionTicket(for request: Digest256, in session: SessionID, at now: Timestamp) -> String {
-        keyring.sealText(
-            request.bytes + [UInt8](bigEndian: now.milliseconds) + Array(session.rawValue.utf8), issuedAt: now,
-            purpose: Self.decisionPurpose)
+        RequestSeal(time: now, name: session.rawValue).text(.decision, for: request, with: keyring)
     }
 
     /// Whether this is the ticket of this request and session.
     func allows(
         _ ticket: String?, _ request: Digest256, in session: SessionID, at now: Timestamp
     ) -> Bool {
-        guard let ticket,
-            let plain = keyring.openText(ticket, maximumLength: Self.longestTicket, purpose: Self.decisionPurpose),
-            plain.count >= 40, constantTimeEquals(Array(plain[..<32]), request.bytes)
-        else { return false }
-        let shownAt = Timestamp(milliseconds: Int64(bigEndianBytes: plain[32..<40]))
-        return now < shownAt.adding(seconds: Self.decisionLifetime) && plain[40...].elementsEqual(session.rawValue.utf8)
+        guard let seal = ticket.flatMap({ RequestSeal.open($0, .decision, for: request, with: keyring) }) else {
+            return false
+        }
+        return now < seal.time.adding(seconds: Self.decisionLifetime) && seal.name.isExactly(session.rawValue)
     }
 }

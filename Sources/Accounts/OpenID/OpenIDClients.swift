@@ -162,11 +162,6 @@ extension OpenIDClient {
         Field("lastRefusedAt") { .time($0.lastRefusedAt) },
     ]
 
-    package static func fields(with secret: OpenIDClientSecret?) -> [Field<OpenIDClient>] {
-        guard let secret else { return fields }
-        return [fields[0], Field("clientSecret") { _ in .code(secret.reveal()) }] + fields.dropFirst()
-    }
-
     fileprivate static let columns = """
         id, name, secret_hash, former_secret_hash, former_secret_until, redirect_uris, logout_uris,
         back_channel_logout_uri, back_channel_public_only, scopes, groups, requires_pkce, needs_consent, document,
@@ -204,7 +199,7 @@ extension Snapshot {
             .map { try OpenIDClient($0) }
     }
 
-    fileprivate func openIDClients() throws -> [OpenIDClient] {
+    func openIDClients() throws -> [OpenIDClient] {
         try rows("SELECT \(OpenIDClient.columns) FROM openid_client ORDER BY id").map { try OpenIDClient($0) }
     }
 }
@@ -245,6 +240,14 @@ extension Transaction {
         try setLogoutEndpoint(of: client)
         try audit(isNew ? .openIDClientAdded : .openIDClientChanged, object: client.clientID)
     }
+
+    /// Writes what is different.
+    func replace(_ found: [OpenIDClient], with wanted: [OpenIDClient]) throws {
+        for client in found where !wanted.contains(where: { $0.id == client.id }) { try delete(client.id) }
+        for client in wanted where !found.contains(client) {
+            try save(client, isNew: !found.contains { $0.id == client.id })
+        }
+    }
 }
 
 extension Database {
@@ -258,38 +261,12 @@ extension Database {
         try await read { snapshot in try snapshot.openIDClient(id) }
     }
 
-    /// One transaction: writes what is different in the list that `change` makes of the clients, and returns them by
-    /// id. A removed client's grants end. `change` may run twice, so it must have no effects.
-    package func changeOpenIDClients(
-        at now: Timestamp, _ change: @escaping @Sendable ([OpenIDClient]) -> [OpenIDClient]
-    ) async throws(Failure) -> [OpenIDClient] {
-        try await write(at: now) { transaction in
-            let found = try transaction.openIDClients()
-            let wanted = change(found)
-            for client in wanted {
-                let unknown = try transaction.unknownScopes(of: client, before: found.first { $0.id == client.id })
-                if let problem = ClientProblem.unknown(unknown).first {
-                    throw Failure(.invalidRequest, "\(client.id): \(problem)")
-                }
-            }
-            for client in found where !wanted.contains(where: { $0.id == client.id }) {
-                try transaction.delete(client.id)
-            }
-            for client in wanted where !found.contains(client) {
-                try transaction.save(client, isNew: !found.contains { $0.id == client.id })
-            }
-            return try transaction.openIDClients()
-        }
-    }
-
     /// Writes `lastUsedAt`, or `lastRefusedAt`; callers call it at most once per client and minute.
     package func touchOpenIDClient(_ id: OpenIDClientID, isRefused: Bool, at now: Timestamp) async throws(Failure) {
         let column = isRefused ? "last_refused_at" : "last_used_at"
         try await attemptWrite(at: now) { transaction in
             transaction.claim(.client(id))
-            try transaction.run(
-                "UPDATE openid_client SET \(column) = ?1 WHERE id = ?2 AND (\(column) IS NULL OR \(column) < ?1)",
-                [now, id])
+            try transaction.touch("openid_client", id, column)
         }
     }
 }

@@ -1,5 +1,5 @@
 package import Coding
-package import Crypto
+import Crypto
 import Storage
 
 extension Grant.ID: ColumnBindable, ColumnReadable {
@@ -192,6 +192,24 @@ extension Transaction {
         try run(
             "DELETE FROM openid_consent WHERE user = ?1 AND NOT EXISTS (SELECT 1 FROM session WHERE user = ?1)", [user])
     }
+
+    /// The same when Apple has ended the person's consent up to `time`, their sessions until then have ended, and they
+    /// have signed in since: what they allowed until then is forgotten, and what was given for it ends. Another Apple
+    /// Account of theirs, with a session of before, keeps it.
+    func endGrants(of user: UserID, upTo time: Timestamp) throws {
+        try run(
+            """
+            DELETE FROM openid_grant WHERE user = ?1
+            AND (authenticated_at <= ?2
+            OR client IN (SELECT client FROM openid_consent WHERE user = ?1 AND given_at <= ?2))
+            AND session NOT IN (SELECT id FROM session WHERE user = ?1 AND issued_at <= ?2)
+            """, [user, time])
+        try run(
+            """
+            DELETE FROM openid_consent WHERE user = ?1 AND given_at <= ?2
+            AND NOT EXISTS (SELECT 1 FROM session WHERE user = ?1 AND issued_at <= ?2)
+            """, [user, time])
+    }
 }
 
 extension Database {
@@ -204,26 +222,6 @@ extension Database {
             transaction.claim(.session(grant.session))
             if !scopes.isEmpty { transaction.claim(.user(grant.user), .client(grant.client)) }
             return try transaction.save(grant, of: client, needing: scopes, isAllowed: isAllowed)
-        }
-    }
-
-    /// Stores the query of an authorization request, and deletes expired ones; false when there are too many.
-    package func keepAuthorizeRequest(
-        _ id: Digest256, _ query: String, until end: Timestamp, at now: Timestamp
-    ) async throws(Failure) -> Bool {
-        try await write(at: now) { transaction in
-            try transaction.run("DELETE FROM authorize_request WHERE expires_at <= ?", [now])
-            // 32 KB each: requests from many addresses could fill the disk.
-            guard try transaction.count("SELECT count(*) FROM authorize_request") < 1_000 else { return false }
-            try transaction.run(
-                "INSERT INTO authorize_request (id, query, expires_at) VALUES (?, ?, ?)", [id, query, end])
-            return true
-        }
-    }
-
-    package func keptAuthorizeRequest(_ id: Digest256, at now: Timestamp) async throws(Failure) -> String? {
-        try await read(at: now) { snapshot in
-            try snapshot.value("SELECT query FROM authorize_request WHERE id = ? AND expires_at > ?", [id, now])
         }
     }
 

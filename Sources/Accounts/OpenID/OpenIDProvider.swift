@@ -65,18 +65,19 @@ package struct OpenIDProvider: Sendable {
     ) async throws(Failure) -> AuthorizeAnswer {
         let now = clock.now()
         if isCancelled { return .error(ProviderError(.accessDenied, "the sign-in was cancelled")) }
-        let known = request.mark.flatMap { AuthorizeMark.open($0, for: request, with: keyring) }
-            .flatMap { now < $0.begunAt.adding(seconds: Self.markLifetime) ? $0 : nil }
-        var subject = known?.subject
+        let known = request.mark.flatMap { RequestSeal.open($0, .mark, for: request.digest, with: keyring) }
+            .flatMap { now < $0.time.adding(seconds: Self.markLifetime) ? $0 : nil }
+        var subject = known.flatMap { UserID(parsing: $0.name) }
         if known == nil, let hint = request.hint {
             guard let verified = try await tokens.verify(hint: hint, at: now) else {
                 return .error(ProviderError(.loginRequired, "id_token_hint is not an ID token of this server"))
             }
             subject = verified.user
         }
-        let mark = AuthorizeMark(begunAt: now, subject: subject)
+        let mark = RequestSeal(time: now, name: subject?.rawValue ?? "")
         var onward: String {
-            request.query(mark: known == nil ? mark.seal(for: request, with: keyring) : request.mark ?? "")
+            request.query(
+                mark: known == nil ? mark.text(.mark, for: request.digest, with: keyring) : request.mark ?? "")
         }
         let isSilent = request.prompt == AuthorizePrompt.none
         var login: AuthorizeAnswer {
@@ -84,7 +85,7 @@ package struct OpenIDProvider: Sendable {
         }
         guard let signedIn, request.isAnswered(by: signedIn.session, known, at: now) else { return login }
         if let subject, subject != signedIn.user.id {
-            let isSettled = known.map { signedIn.session.createdAt >= $0.begunAt } ?? false
+            let isSettled = known.map { signedIn.session.createdAt >= $0.time } ?? false
             return isSettled || isSilent ? .error(ProviderError(.loginRequired, "another person is signed in")) : login
         }
         guard signedIn.user.state == .active, request.client.admits(groups: signedIn.user.memberships) else {
@@ -117,14 +118,23 @@ package struct OpenIDProvider: Sendable {
     /// many.
     package func keep(_ query: String) async throws(Failure) -> String? {
         let (id, now) = (Base64URL.encode(random.bytes(16)), clock.now())
-        let isKept = try await database.keepAuthorizeRequest(
-            SHA256.hash(utf8: id), query, until: now.adding(seconds: Self.markLifetime), at: now)
-        return isKept ? id : nil
+        return try await database.write(at: now) { transaction in
+            try transaction.run("DELETE FROM authorize_request WHERE expires_at <= ?", [now])
+            // 32 KB each: requests from many addresses could fill the disk.
+            guard try transaction.count("SELECT count(*) FROM authorize_request") < 1_000 else { return nil }
+            try transaction.run(
+                "INSERT INTO authorize_request (id, query, expires_at) VALUES (?, ?, ?)",
+                [SHA256.hash(utf8: id), query, now.adding(seconds: Self.markLifetime)])
+            return id
+        }
     }
 
     /// The query of `keep`'s id; nil once it has expired.
     package func kept(_ id: String) async throws(Failure) -> String? {
-        try await database.keptAuthorizeRequest(SHA256.hash(utf8: id), at: clock.now())
+        let (hash, now) = (SHA256.hash(utf8: id), clock.now())
+        return try await database.read(at: now) { snapshot in
+            try snapshot.value("SELECT query FROM authorize_request WHERE id = ? AND expires_at > ?", [hash, now])
+        }
     }
 
     private func grant(
@@ -417,9 +427,9 @@ extension HeldGrant {
 
 extension ValidatedAuthorizeRequest {
     /// Whether the session's sign-in is recent enough (OIDC Core §3.1.2.1).
-    fileprivate func isAnswered(by session: Session, _ mark: AuthorizeMark?, at now: Timestamp) -> Bool {
+    fileprivate func isAnswered(by session: Session, _ mark: RequestSeal?, at now: Timestamp) -> Bool {
         // This request caused the sign-in.
-        if let mark, session.createdAt >= mark.begunAt { return true }
+        if let mark, session.createdAt >= mark.time { return true }
         if prompt == .login { return false }
         return maximumAge.map { now < session.createdAt.adding(seconds: $0) } ?? true
     }

@@ -64,31 +64,28 @@ package struct Services: Sendable {
         }
     }
 
-    /// One transaction: writes what is different in the list that `plan` makes of the services, and returns them as
-    /// they were and as they are. `plan` may run twice.
-    ///
-    /// - Parameter isDryRun: whether to write nothing.
+    /// `Clients.apply`
     package func apply(
         isDryRun: Bool, at now: Timestamp, _ plan: @escaping @Sendable ([Service]) -> [Service]
-    ) async throws(Failure) -> Result<(before: [Service], after: [Service]), ServiceProblems> {
-        try await database.write(at: now) { transaction in
-            let found = try transaction.services()
-            let wanted = plan(found)
-            for service in wanted {
-                let problems = problems(of: service, among: wanted)
-                guard problems.isEmpty else { return .failure(ServiceProblems(id: service.id, problems: problems)) }
-            }
-            guard !isDryRun else { return .success((found, wanted)) }
-            for service in found
-            where !wanted.contains(where: { $0.id == service.id && $0.uri.isExactly(service.uri) }) {
-                try transaction.delete(service)
-            }
-            for service in wanted where !found.contains(service) {
-                try transaction.save(
-                    service, isNew: !found.contains { $0.id == service.id && $0.uri.isExactly(service.uri) })
-            }
-            return .success((found, wanted))
+    ) async throws(Failure) -> RegistrationList<Service> {
+        if isDryRun { return try await database.read(at: now) { try planned($0, plan) } }
+        return try await database.write(at: now) { transaction in
+            let list = try planned(transaction, plan)
+            if list.refused == nil { try transaction.replace(list.before, with: list.after) }
+            return list
         }
+    }
+
+    private func planned(
+        _ snapshot: Snapshot, _ plan: ([Service]) -> [Service]
+    ) throws -> RegistrationList<Service> {
+        let before = try snapshot.services()
+        var list = RegistrationList(before: before, after: plan(before))
+        for service in list.after where list.refused == nil {
+            let problems = problems(of: service, among: list.after)
+            if !problems.isEmpty { list.refused = (service.id, problems) }
+        }
+        return list
     }
 
     /// Empty for a valid service.
@@ -118,11 +115,6 @@ package struct Services: Sendable {
         if others.count >= Self.limit { add("services", nil, "there are more than \(Self.limit)") }
         return problems
     }
-}
-
-package struct ServiceProblems: Error {
-    package var id: OpenIDClientID
-    package var problems: [ClientProblem]
 }
 
 extension ClientRules {
@@ -186,13 +178,11 @@ package struct ServiceRegistration: Hashable, Sendable {
         }
     }
 
-    /// Whether it describes this one: another address is another service.
-    private func isOf(_ service: Service) -> Bool { service.id == id && service.uri.isExactly(uri) }
-
     /// The service of `old` with these changes, or a new one; `made` is the hash of a new secret, if needed.
-    package func service(replacing old: [Service], secret made: Digest256?, at now: Timestamp) -> Service? {
-        let before = old.first(where: isOf)
-        guard let hash = secret ?? before?.secrets.current ?? made else { return nil }
+    package func service(replacing old: [Service], secret made: Digest256, at now: Timestamp) -> Service {
+        // Another address is another service.
+        let before = old.first { $0.id == id && $0.uri.isExactly(uri) }
+        let hash = secret ?? before?.secrets.current ?? made
         var service = before ?? Service(id, uri: uri, secret: hash, at: now)
         service.name = name ?? id.rawValue
         service.scopes = scopes

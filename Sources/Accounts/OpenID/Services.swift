@@ -53,11 +53,6 @@ extension Service {
         Field("updatedAt") { .time($0.updatedAt) }, Field("lastUsedAt") { .time($0.lastUsedAt) },
     ]
 
-    package static func fields(with secret: ServiceSecret?) -> [Field<Service>] {
-        guard let secret else { return fields }
-        return [fields[0], Field("serviceSecret") { _ in .code(secret.reveal()) }] + fields.dropFirst()
-    }
-
     fileprivate static let columns = """
         uri, id, name, scopes, meanings, secret_hash, former_secret_hash, former_secret_until, created_at, updated_at,
         last_used_at
@@ -122,50 +117,38 @@ extension Transaction {
     /// address later gets none of them.
     func delete(_ service: Service) throws {
         try run("DELETE FROM openid_grant WHERE services = ?", [TextList([service.uri])])
-        // Lists of several; no address has a quotation mark.
+        // Lists of several; no address has a quotation mark. There is no index of services: each statement reads every
+        // grant. A grant's tokens are for services of its list.
         for row in try rows("SELECT id, services FROM openid_grant WHERE services LIKE ?", ["%\",\"%"]) {
             let (id, services): (Grant.ID, [String]) = (try row["id"], try row.texts("services"))
             let others = services.filter { !$0.isExactly(service.uri) }
             guard others.count < services.count else { continue }
-            try run("UPDATE openid_grant SET services = ? WHERE id = ?", [TextList(others), id])
-        }
-        for former in ["", "former_"] {
             try run(
-                "UPDATE openid_grant SET \(former)access_hash = NULL WHERE \(former)access_service = ?", [service.uri])
+                """
+                UPDATE openid_grant SET services = ?1,
+                access_hash = CASE WHEN access_service = ?2 THEN NULL ELSE access_hash END,
+                former_access_hash = CASE WHEN former_access_service = ?2 THEN NULL ELSE former_access_hash END
+                WHERE id = ?3
+                """, [TextList(others), service.uri, id])
         }
         try run("DELETE FROM openid_consent WHERE service = ?", [service.uri])
         try run("DELETE FROM openid_service WHERE uri = ?", [service.uri])
         try audit(.serviceDeleted, object: service.id.rawValue)
+    }
+
+    /// Writes what is different: another address is another service.
+    func replace(_ found: [Service], with wanted: [Service]) throws {
+        func isIn(_ list: [Service], _ service: Service) -> Bool {
+            list.contains { $0.id == service.id && $0.uri.isExactly(service.uri) }
+        }
+        for service in found where !isIn(wanted, service) { try delete(service) }
+        for service in wanted where !found.contains(service) { try save(service, isNew: !isIn(found, service)) }
     }
 }
 
 extension Database {
     /// All services, by address.
     package func services() async throws(Failure) -> [Service] { try await read { try $0.services() } }
-
-    package func service(_ id: OpenIDClientID) async throws(Failure) -> Service? {
-        try await read { try $0.service(id) }
-    }
-
-    /// The service that has one of these secrets: with this name, or any.
-    func service(
-        _ id: OpenIDClientID?, secrets: [OpenIDClientSecret], at now: Timestamp
-    ) async throws(Failure) -> Service? {
-        try await read { snapshot in
-            let known = if let id { try [snapshot.service(id)].compactMap(\.self) } else { try snapshot.services() }
-            return known.first { service in secrets.contains { service.secrets.accept($0, at: now) } }
-        }
-    }
-
-    /// Writes `lastUsedAt`; callers call it at most once per service and minute.
-    func touchService(_ id: OpenIDClientID, at now: Timestamp) async throws(Failure) {
-        try await attemptWrite(at: now) { transaction in
-            transaction.claim(.service(id))
-            try transaction.run(
-                "UPDATE openid_service SET last_used_at = ?1 WHERE id = ?2 AND (last_used_at IS NULL OR last_used_at < ?1)",
-                [now, id])
-        }
-    }
 }
 
 extension OpenIDProvider {
@@ -201,10 +184,16 @@ extension OpenIDProvider {
         }
         guard !secrets.contains(where: { APIKeyToken(parsing: $0.text) != nil }) else { return nil }
         let now = clock.now()
-        guard let service = try await database.service(id, secrets: secrets, at: now) else { return nil }
-        if serviceUses.isDue(service.id, last: service.lastUsedAt, at: now) {
+        let service = try await database.read { snapshot -> Service? in
+            let known = if let id { try [snapshot.service(id)].compactMap(\.self) } else { try snapshot.services() }
+            return known.first { service in secrets.contains { service.secrets.accept($0, at: now) } }
+        }
+        if let service, serviceUses.isDue(service.id, last: service.lastUsedAt, at: now) {
             // For the operator's information: a failing store is ignored.
-            try? await database.touchService(service.id, at: now)
+            try? await database.attemptWrite(at: now) { transaction in
+                transaction.claim(.service(service.id))
+                try transaction.touch("openid_service", service.id)
+            }
         }
         return service
     }

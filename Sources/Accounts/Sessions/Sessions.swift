@@ -47,11 +47,14 @@ extension Transaction {
     }
 
     /// - Parameter row: has `token_hash`, `id` and `user`.
-    private func endSession(_ row: Row, cause: SessionEndCause) throws {
-        let token: Digest256 = try row["token_hash"]
-        let id: SessionID = try row["id"]
+    func endSession(_ row: Row, cause: SessionEndCause) throws {
+        try endSession(try row["id"], token: try row["token_hash"], of: try row["user"], cause: cause)
+    }
+
+    func endSession(_ id: SessionID, token: Digest256, of user: UserID, cause: SessionEndCause) throws {
+        claim(.session(id))
         try run("DELETE FROM session WHERE token_hash = ?", [token])
-        try record(.sessionEnded, user: try row["user"], session: id, cause: cause)
+        try record(.sessionEnded, user: user, session: id, cause: cause)
         try queueLogouts(ofSession: id)
         try endGrants(ofSession: id)
         invalidate(.token(token))
@@ -83,16 +86,15 @@ extension Transaction {
     /// How many surplus sessions one sign-in ends at most; the next ones end the rest.
     private static let excess = 100
 
-    /// Ends the oldest sessions, so that a person who gets another one has at most `sessions.perUser`. Runs before it is
-    /// stored: a write that reads from a table it has changed cannot share its round trips (`PostgresReadAhead`).
-    func makeRoomForSession(of user: UserID) throws {
-        try endSessions(
-            where: """
-                s.token_hash IN (SELECT o.token_hash FROM (
-                    SELECT token_hash, row_number() OVER (ORDER BY created_at DESC, id DESC) AS place
-                    FROM session WHERE user = ?) o
-                WHERE o.place >= ? ORDER BY o.place DESC LIMIT \(Self.excess))
-                """, [user, context.sessionLimits.perUser], cause: .replaced)
+    /// The oldest sessions, beyond `sessions.perUser` with one more. To be read before that one is stored: a write that
+    /// reads from a table it has changed cannot share its round trips (`PostgresReadAhead`).
+    func surplusSessions(of user: UserID) throws -> [Row] {
+        try rows(
+            """
+            SELECT token_hash, id, user FROM (SELECT token_hash, id, user,
+            row_number() OVER (ORDER BY created_at DESC, id DESC) AS place FROM session WHERE user = ?) o
+            WHERE o.place >= ? ORDER BY o.place DESC LIMIT \(Self.excess)
+            """, [user, context.sessionLimits.perUser])
     }
 
     /// Ends all sessions of a user, and their OpenID grants.

@@ -180,6 +180,7 @@ extension Transaction {
     /// Renews the session that the person has in this browser, or creates one; ends another person's.
     func makeSession(_ record: SignInRecord, person: Person) throws -> Session {
         let kept = try predecessor(of: record, user: person.user.id)
+        let surplus = person.isNew || kept != nil ? [] : try surplusSessions(of: person.user.id)
         let id = kept?.id ?? record.session
         let shared = kept.flatMap { record.sharesToken(of: $0) ? $0 : nil }
         let session = Session(
@@ -190,8 +191,6 @@ extension Transaction {
         if let kept {
             try run("DELETE FROM session WHERE token_hash = ?", [kept.tokenHash])
             invalidate(.token(kept.tokenHash))
-        } else if !person.isNew {
-            try makeRoomForSession(of: session.user)
         }
         try run(
             """
@@ -206,6 +205,7 @@ extension Transaction {
             ])
         try markUsed(record, session: session.id)
         try self.record(.sessionCreated, user: session.user, session: session.id, cause: kept == nil ? nil : .replaced)
+        for row in surplus { try endSession(row, cause: .replaced) }
         return session
     }
 
@@ -220,10 +220,10 @@ extension Transaction {
             ORDER BY s.created_at DESC, s.id DESC
             """, [record.attempt.replacing, record.attempt.bindingHash]
         ).map { try Session($0) }
-        for session in sessions { claim(.session(session.id)) }
         let kept = sessions.first { $0.user == user && now < context.sessionLimits.end(of: $0) }
+        if let kept { claim(.session(kept.id)) }
         for session in sessions where session.id != kept?.id {
-            try endSessions(where: "s.id = ?", [session.id], cause: .replaced)
+            try endSession(session.id, token: session.tokenHash, of: session.user, cause: .replaced)
         }
         return kept
     }

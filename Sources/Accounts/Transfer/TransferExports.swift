@@ -115,8 +115,8 @@ extension Database {
         to recipient: TeamID, after last: TimedPlace?, limit: Int
     ) async throws(Failure) -> Page<UnmovedPerson, TimedPlace> {
         try await read { snapshot in
-            var wanted = Conditions()
-            wanted.add("i.transfer_target = ? AND i.transfer_failure IS NOT NULL AND i.moved_to IS NULL", [recipient])
+            var wanted = Conditions(
+                "i.transfer_target = ? AND i.transfer_failure IS NOT NULL AND i.moved_to IS NULL", [recipient])
             if let last { wanted.add("(i.transfer_asked_at, i.subject) > (?, ?)", [last.time, last.id]) }
             return try snapshot.page(
                 """

@@ -76,8 +76,7 @@ extension Snapshot {
     }
 
     fileprivate func programPage(of user: UserID, after place: AccountPlace?, _ limit: Int) throws -> AccountPage {
-        var wanted = Conditions()
-        wanted.add("user = ?", [user])
+        var wanted = Conditions("user = ?", [user])
         if case .program(let id) = place { wanted.add("id > ?", [id]) }
         return try accountPage(
             "SELECT \(AccountRecord.Program.columns) FROM openid_grant \(wanted.clause) ORDER BY id LIMIT ?",
@@ -86,8 +85,7 @@ extension Snapshot {
     }
 
     fileprivate func participantPage(of user: UserID, after place: AccountPlace?, _ limit: Int) throws -> AccountPage {
-        var wanted = Conditions()
-        wanted.add("s.user = ?", [user])
+        var wanted = Conditions("s.user = ?", [user])
         if case .participant(let session, let client) = place {
             wanted.add("(p.session, p.client) > (?, ?)", [session, client])
         }
@@ -105,8 +103,7 @@ extension Snapshot {
     }
 
     fileprivate func consentPage(of user: UserID, after place: AccountPlace?, _ limit: Int) throws -> AccountPage {
-        var wanted = Conditions()
-        wanted.add("user = ?", [user])
+        var wanted = Conditions("user = ?", [user])
         if case .consent(let client, let service) = place {
             wanted.add("(client, service) > (?, ?)", [client, service])
         }
@@ -120,8 +117,7 @@ extension Snapshot {
     }
 
     fileprivate func notificationPage(of user: UserID, after place: AccountPlace?, _ limit: Int) throws -> AccountPage {
-        var wanted = Conditions()
-        wanted.add("subject IN (SELECT subject FROM apple_identity WHERE user = ?)", [user])
+        var wanted = Conditions("subject IN (SELECT subject FROM apple_identity WHERE user = ?)", [user])
         if case .notification(let time, let id) = place {
             wanted.add("(received_at, jti) > (?, ?)", [time, id])
         } else if let oldest = try firstRow(AccountRecord.Notification.beyondLimit, [user, AccountRecord.limit]) {

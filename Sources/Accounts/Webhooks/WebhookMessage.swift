@@ -4,27 +4,25 @@ import Crypto
 extension JournalEntry {
     /// As in the API: ids and names of fields, never values.
     package func write(to writer: inout JSONWriter) {
-        writer.beginObject()
-        writer.member("id", id.rawValue)
-        writer.member("type", kind.rawValue)
-        writer.member("time", time)
-        writer.name("data")
-        writer.beginObject()
-        writeSubject(to: &writer)
-        writer.endObject()
-        writer.endObject()
+        writer.object { writer in
+            writer.member("id", id.rawValue)
+            writer.member("type", kind.rawValue)
+            writer.member("time", time)
+            writer.name("data")
+            writer.object(writeSubject)
+        }
     }
 
     /// The body of this event's webhook. The same bytes on every attempt.
     package var webhookBody: [UInt8] {
         Accounts.webhookBody(kind.rawValue, at: time) { writer in
             writer.member("id", id.rawValue)
-            writeSubject(to: &writer)
+            writeSubject(&writer)
         }
     }
 
     /// The members about the user, and optional members that apply.
-    private func writeSubject(to writer: inout JSONWriter) {
+    private func writeSubject(_ writer: inout JSONWriter) {
         writer.member("user", user.rawValue)
         if let externalID { writer.member("externalID", externalID) }
         if let session { writer.member("session", session.rawValue) }
@@ -38,16 +36,12 @@ extension JournalEntry {
 
 /// The body of a webhook (Standard Webhooks, "Payload structure").
 func webhookBody(_ type: String, at time: Timestamp, _ data: (inout JSONWriter) -> Void) -> [UInt8] {
-    var writer = JSONWriter()
-    writer.beginObject()
-    writer.member("type", type)
-    writer.member("timestamp", time)
-    writer.name("data")
-    writer.beginObject()
-    data(&writer)
-    writer.endObject()
-    writer.endObject()
-    return writer.bytes
+    JSONWriter.object { writer in
+        writer.member("type", type)
+        writer.member("timestamp", time)
+        writer.name("data")
+        writer.object(data)
+    }
 }
 
 /// A key that signs webhooks: `whsec_` and 24 to 64 bytes in base64 (Standard Webhooks, "Signature scheme").

@@ -44,16 +44,13 @@ struct NotificationsCommand: AsyncParsableCommand {
                 return try CommandOutput.fields(of: found, RecordedNotification.fields + [payload])
             }
             try CommandOutput.json { writer in
-                writer.beginObject()
-                writer.members(of: found, RecordedNotification.fields)
-                writer.name("payload")
-                // Written by us from verified claims, so it parses.
-                if let payload = found.payload, let value = try? JSONReader.parse(Array(payload.utf8)) {
-                    writer.write(value)
-                } else {
-                    writer.writeNull()
+                writer.object { writer in
+                    writer.members(of: found, RecordedNotification.fields)
+                    // Written by us from verified claims, so it parses.
+                    let payload = found.payload.flatMap { try? JSONReader.parse(Array($0.utf8)) }
+                    writer.name("payload")
+                    writer.write(payload ?? .null)
                 }
-                writer.endObject()
             }
         }
     }

@@ -4,8 +4,9 @@ internal import Coding
 internal import Crypto
 internal import HTTP
 internal import HTTPTypes
+package import Logging
 internal import Sockets
-internal import Storage
+package import Storage
 internal import Synchronization
 internal import Web
 
@@ -140,4 +141,12 @@ extension Configuration {
             $0.memory = memory ?? MemoryBudget(bytes: max(MemoryBudget.standard, 8 * server.limits.wire.body))
         }
     }
+}
+
+extension Runtime {
+    /// The machine's own clock and randomness.
+    package init(logger: Logger) { self.init(clock: SystemClock(), random: SystemRandom(), logger: logger) }
+
+    /// For a command, which says what happens by itself.
+    static var command: Runtime { Runtime(logger: Logger(label: "bramley") { _ in SwiftLogNoOpLogHandler() }) }
 }

@@ -65,7 +65,8 @@ extension WebRoutes {
         switch outcome {
         case .saved(let client, let secret, let before):
             return responses.json(
-                JSONWriter.encode(client, OpenIDClient.fields(with: secret)), status: before == nil ? .created : .ok)
+                JSONWriter.encode(client, OpenIDClient.fields.with("clientSecret", secret)),
+                status: before == nil ? .created : .ok)
         case .unknown, .taken: throw Failure(.clientNotFound)
         case .withoutSecret: throw .invalidRequest("a public client has no secret")
         case .invalid(let problems):

@@ -98,19 +98,16 @@ package struct AccountExport: Sendable {
     }
 
     private static func write(_ identity: AccountRecord.Identity, to writer: inout JSONWriter) {
-        writer.beginObject()
-        identity.writeMembers(to: &writer)
-        writer.name("unfinishedName")
-        if let name = identity.unfinishedName {
-            writer.beginObject()
-            writer.member("given", name.given)
-            writer.member("family", name.family)
-            writer.member("savedAt", identity.unfinishedSince)
-            writer.endObject()
-        } else {
-            writer.writeNull()
+        writer.object { writer in
+            identity.writeMembers(to: &writer)
+            let name = identity.unfinishedName.map { name -> [FieldValue.Member] in
+                [
+                    ("given", .text(name.given)), ("family", .text(name.family)),
+                    ("savedAt", .time(identity.unfinishedSince)),
+                ]
+            }
+            writer.member("unfinishedName", .object(name))
         }
-        writer.endObject()
     }
 
     private static let programs: [Field<AccountRecord.Program>] = [

@@ -11,11 +11,7 @@ extension AccountRecord.Identity {
                 if let credential = identities.credential { writer.members(of: credential, CredentialStatus.fields) }
                 writer.name("identities")
             },
-            write: { identity, writer in
-                writer.beginObject()
-                identity.writeMembers(to: &writer)
-                writer.endObject()
-            }, end: { _ in })
+            write: { identity, writer in writer.object { identity.writeMembers(to: &$0) } }, end: { _ in })
     }
 
     /// The identity and its clients, in the open object.

@@ -4,15 +4,13 @@ import Coding
 extension SignedIn {
     /// The document of `GET /api/v1/session`, with the token only for the app that has just signed in.
     func document(token: SessionToken? = nil) -> [UInt8] {
-        var writer = JSONWriter(reserving: 1024)
-        writer.beginObject()
-        if let token { writer.member("token", token.reveal()) }
-        writer.name("user")
-        writer.write(user, User.fieldsOfActive)
-        writer.name("session")
-        writer.write(session, Session.times)
-        writer.endObject()
-        return writer.bytes
+        JSONWriter.object(reserving: 1024) { writer in
+            if let token { writer.member("token", token.reveal()) }
+            writer.name("user")
+            writer.write(user, User.fieldsOfActive)
+            writer.name("session")
+            writer.write(session, Session.times)
+        }
     }
 
     /// A live session in the form of RFC 7662 §2.2; `end` is when it expires if it is not used.
@@ -51,22 +49,20 @@ extension JSONWriter {
         of user: User, client: String, claims: [OpenIDScope] = OpenIDScope.identity,
         _ members: (inout JSONWriter) -> Void
     ) -> [UInt8] {
-        var writer = JSONWriter(reserving: 640)
-        writer.beginObject()
-        writer.member("active", true)
-        writer.member("sub", user.id.rawValue)
-        if claims.contains(.email), let email = user.email?.forApplications { writer.member("username", email) }
-        writer.member("client_id", client)
-        // A bearer token (RFC 6750 §1.2), even when it comes in a cookie.
-        writer.member("token_type", "Bearer")
-        members(&writer)
-        if claims.contains(.openid), let externalID = user.externalID { writer.member("external_id", externalID) }
-        if claims.contains(.email), let email = user.email, email.isPlain {
-            writer.member("email", email.address)
-            writer.member("email_verified", email.isVerified)
+        object(reserving: 640) { writer in
+            writer.member("active", true)
+            writer.member("sub", user.id.rawValue)
+            if claims.contains(.email), let email = user.email?.forApplications { writer.member("username", email) }
+            writer.member("client_id", client)
+            // A bearer token (RFC 6750 §1.2), even when it comes in a cookie.
+            writer.member("token_type", "Bearer")
+            members(&writer)
+            if claims.contains(.openid), let externalID = user.externalID { writer.member("external_id", externalID) }
+            if claims.contains(.email), let email = user.email, email.isPlain {
+                writer.member("email", email.address)
+                writer.member("email_verified", email.isVerified)
+            }
+            if claims.contains(.groups) { writer.member("groups", .texts(user.memberships)) }
         }
-        if claims.contains(.groups) { writer.member("groups", .texts(user.memberships)) }
-        writer.endObject()
-        return writer.bytes
     }
 }

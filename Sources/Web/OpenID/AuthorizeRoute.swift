@@ -44,7 +44,7 @@ extension WebRoutes {
     func decide(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         guard SameOrigin.holds(request.fields, publicURL: configuration.publicURL) else { throw Failure(.crossSite) }
         guard MediaType.isForm(request.fields) else { throw Failure(.unsupportedMediaType) }
-        let fields = try Self.parameters(request.body)
+        let fields = try Self.carried(request.body)
         func field(_ name: String) -> String? { fields.first { $0.name.isExactly(name) }?.value }
         let asked = fields.filter { !$0.name.isExactly(Self.ticketName) && !$0.name.isExactly("decision") }
         if field("decision") == "deny" {
@@ -102,7 +102,7 @@ extension WebRoutes {
         _ ticket: String, _ user: User
     ) async throws(Failure) -> ServerResponse {
         let locale = responses.locale(of: request)
-        let fields = try Self.parameters(Array(query.utf8)) + [FormField(name: Self.ticketName, value: ticket)]
+        let fields = try Self.carried(Array(query.utf8)) + [FormField(name: Self.ticketName, value: ticket)]
         let page = responses.pages.render(
             "consent", locale: locale,
             .consent(
@@ -134,7 +134,7 @@ extension WebRoutes {
         guard let query = try await provider.kept(id) else {
             throw .badRequest("the request has expired; begin again at the application")
         }
-        return try Self.parameters(Array(query.utf8)) + fields.filter { $0.name.isExactly("error") }
+        return try Self.carried(Array(query.utf8)) + fields.filter { $0.name.isExactly("error") }
     }
 
     /// Where the sign-in leads back to; nil while too many long requests are kept.
@@ -148,11 +148,19 @@ extension WebRoutes {
         try await provider.keep(query).map { "\(Self.keptName)=\($0)" }
     }
 
-    /// The parameters of a query or a form.
+    /// The parameters of an application's query or form. Counted as our form carries them, which escapes more.
     static func parameters(_ bytes: [UInt8]) throws(Failure) -> [FormField] {
         let limit = BodyLimit.authorize
-        guard let fields = try? FormDecoder.parse(bytes, maximumBytes: limit) else {
-            throw .badRequest("the request is larger than \(limit) bytes, or has too many parameters")
+        guard let fields = try? FormDecoder.parse(bytes, maximumBytes: limit),
+            FormEncoder.encode(fields.map { ($0.name, $0.value) }).count <= limit
+        else { throw .badRequest("the request is larger than \(limit) bytes, or has too many parameters") }
+        return fields
+    }
+
+    /// The same of a request that was accepted, with what was added here: a mark, a ticket, a decision.
+    private static func carried(_ bytes: [UInt8]) throws(Failure) -> [FormField] {
+        guard let fields = try? FormDecoder.parse(bytes, maximumBytes: bytes.count, maximumFields: 80) else {
+            throw .badRequest("the request has too many parameters")
         }
         return fields
     }

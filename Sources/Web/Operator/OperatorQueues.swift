@@ -7,7 +7,7 @@ extension OperatorPages {
 
     func notifications(_ visit: OperatorVisit) async throws(Failure) -> ServerResponse {
         let texts = visit.texts
-        let outcome = try parameter("outcome", visit).flatMap { NotificationOutcome(rawValue: $0) }
+        let outcome = try parameter("outcome", visit).flatMap { NotificationOutcome(recorded: $0) }
         func filter(_ name: String, _ value: NotificationOutcome?) -> PageValue {
             .link(
                 name, to: visit.link("/operator/notifications", [("outcome", value?.rawValue)]),
@@ -16,7 +16,7 @@ extension OperatorPages {
         let list = OperatorList(
             tab: .notifications, columns: notificationColumns(visit), places: .notifications,
             filters: [filter(texts["all"], nil)]
-                + NotificationOutcome.allCases.map { filter(texts.word("outcomes", $0.rawValue), $0) },
+                + NotificationOutcome.recorded.map { filter(texts.word("outcomes", $0.rawValue), $0) },
             query: [("outcome", outcome?.rawValue)]
         ) { (place, limit) async throws(Failure) in
             let page = try await database.notifications(outcome: outcome, after: place, limit: limit)

@@ -14,6 +14,7 @@ extension PageValue {
             "sessions": .list(sessions.items.map { .session($0, current: sessions.current, strings: strings) }),
             "applications": .list(applications.map { .application($0, strings: strings) }),
             "account": [
+                "hasSessions": .flag(!sessions.items.isEmpty),
                 "hasApplications": .flag(!applications.isEmpty),
                 "hasOthers": .flag(sessions.items.contains { $0.id != sessions.current }),
                 "next": .optional(next), "operator": .optional(operatorPage), "notice": .optional(notice),
@@ -23,11 +24,12 @@ extension PageValue {
 
     private static func application(_ application: ConnectedApplication, strings: Strings) -> PageValue {
         let name = PlainLine.shown(application.name)
+        let received = received(application.scopes, strings: strings)
         return [
             "id": .text(application.client.rawValue), "name": .text(name),
             "host": .optional(application.document.flatMap(host(of:))),
             "endLabel": .text(strings.text("account.endAccessOf", ["application": name])),
-            "receives": .list(received(application.scopes, strings: strings)),
+            "isTold": .flag(!received.isEmpty || !application.services.isEmpty), "receives": .list(received),
             "services": .list(services(application.services, scopes: application.scopes, strings: strings)),
             "isOffline": .flag(application.isOffline),
             "since": .moment(application.since), "lastUsedAt": .moment(application.lastUsedAt),

@@ -125,6 +125,8 @@ enum BodyLimit {
     static let notification = 65_536
     /// An application's request, in a query or a form: `state` and `nonce` at their longest, escaped.
     static let authorize = 32_768
+    /// The form in which a person decides on one: with a mark and a ticket, at most 512 each, and the decision.
+    static let decision = authorize + 2_048
 
     /// Apple's answer from an app; less when the server accepts less.
     static func native(_ configuration: WebConfiguration) -> Int { min(65_536, configuration.limits.callbackBody) }
@@ -201,7 +203,7 @@ extension WebRoutes {
         return [
             RouteEntry(.get, "/oidc/authorize", authorize),
             RouteEntry(.post, "/oidc/authorize", body: BodyLimit.authorize, postAuthorize),
-            RouteEntry(.post, "/oidc/consent", limit: signIns, body: BodyLimit.authorize, decide),
+            RouteEntry(.post, "/oidc/consent", limit: signIns, body: BodyLimit.decision, decide),
             RouteEntry(.get, "/device", devicePage),
             RouteEntry(.post, "/device", limit: signIns, body: BodyLimit.form, postDevice),
             RouteEntry(.get, "/oidc/logout", limit: signIns, openIDLogout),

@@ -27,11 +27,9 @@ def example(engine, request):
 @pytest.mark.parametrize("example", [("nginx-static", "nginx:1.28", "nginx", 8080)], indirect=True)
 def test_the_members_only_example_signs_somebody_in(example):
     ada = visitor()
-    refused = ada.get("/members/harvest.html?year=2026")
-    assert refused.status == 302 and "/login?return_to=" in refused.location
+    assert "/login?return_to=" in ada.get("/members/harvest.html?year=2026").must(302).location
     ada.sign_in("ada")
-    answer = ada.get("/members/harvest.html?year=2026")
-    assert answer.status == 200 and "ada@example.com" in answer.text
+    assert "ada@example.com" in ada.get("/members/harvest.html?year=2026").must(200).text
 
 
 @pytest.mark.parametrize("example", [("spa", "nginx:1.28", "nginx", 8080)], indirect=True)

@@ -29,8 +29,7 @@ def demonstration(engine):
 def test_a_person_stays_signed_in_after_a_restart(demonstration):
     server, apple = demonstration
     ada = visitor()
-    refused = ada.get("/members")
-    assert refused.status == 302 and "/login?return_to=" in refused.location
+    assert "/login?return_to=" in ada.get("/members").must(302).location
     assert ada.session() is None
     ada.sign_in("ada")
     assert ada.get("/members").text == "You are ada@example.com, a member."

@@ -62,7 +62,6 @@ package final class SpawnedProgram: Sendable {
     }
 
     package let pid: Int32
-    /// When it was started.
     package let startedAt: ContinuousClock.Instant
     /// Writes to a piped standard input; nil for any other.
     package let input: PipeWriter?
@@ -105,7 +104,6 @@ package final class SpawnedProgram: Sendable {
     /// Sends a signal, unless it has ended.
     package func signal(_ number: Int32) { watch.signal(number) }
 
-    /// Waits until it has ended.
     package func ended() async -> Ending { await watch.ended() }
 
     /// The same for threads that may block.

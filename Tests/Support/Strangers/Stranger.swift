@@ -1,11 +1,51 @@
 internal import CSQLite
 
+/// Another program's connection to the store under test, whatever its engine.
+package protocol StoreStranger: Sendable {
+    /// What `body` reads, in one snapshot.
+    func read<Value>(_ body: (Self) throws -> Value) throws -> Value
+
+    /// What `body` writes, or nothing when it throws.
+    func write<Value>(_ body: (Self) throws -> Value) throws -> Value
+
+    /// Runs one statement with `arguments`, or any number without.
+    func execute(_ sql: String, _ arguments: [Any?]) throws
+
+    func rows(_ sql: String, _ arguments: [Any?]) throws -> [StrangerRow]
+}
+
+extension StoreStranger {
+    package func execute(_ sql: String) throws { try execute(sql, []) }
+
+    package func rows(_ sql: String) throws -> [StrangerRow] { try rows(sql, []) }
+
+    package func row(_ sql: String, _ arguments: [Any?] = []) throws -> StrangerRow? { try rows(sql, arguments).first }
+
+    /// The first column of the first row; nil when there is no row, or a value of another type in it.
+    package func integer(_ sql: String, _ arguments: [Any?] = []) throws -> Int? { try row(sql, arguments)?[0].integer }
+
+    /// The same, and an integer in digits.
+    package func text(_ sql: String, _ arguments: [Any?] = []) throws -> String? {
+        let value = try row(sql, arguments)?[0]
+        return value?.text ?? value?.integer.map { String($0) }
+    }
+
+    /// The first column of every row in which it is not NULL.
+    package func integers(_ sql: String, _ arguments: [Any?] = []) throws -> [Int] {
+        try rows(sql, arguments).compactMap { $0[0].integer }
+    }
+
+    package func texts(_ sql: String, _ arguments: [Any?] = []) throws -> [String] {
+        try rows(sql, arguments).compactMap { $0[0].text }
+    }
+}
+
 /// Another program's connection to a database file. It shares no code with Storage, so that neither hides the other's
 /// errors.
 ///
 /// Proof for `@unchecked Sendable`: SQLite is told to lock the connection itself, and nothing else here changes. Whoever
 /// uses one from several threads sees their statements run in some order.
-@safe package final class Stranger: @unchecked Sendable {
+@safe package final class Stranger: StoreStranger, @unchecked Sendable {
     // Safe: opened only by `init` and closed only by `deinit`.
     private let database: OpaquePointer
 
@@ -25,12 +65,10 @@ internal import CSQLite
         unsafe sqlite3_close_v2(database)
     }
 
-    /// What `body` reads, in one snapshot.
     package func read<Value>(_ body: (Stranger) throws -> Value) throws -> Value {
         try transaction("BEGIN DEFERRED", body)
     }
 
-    /// What `body` writes, or nothing when it throws.
     package func write<Value>(_ body: (Stranger) throws -> Value) throws -> Value {
         try transaction("BEGIN IMMEDIATE", body)
     }
@@ -47,8 +85,7 @@ internal import CSQLite
         }
     }
 
-    /// Runs one statement with `arguments`, or any number without.
-    package func execute(_ sql: String, _ arguments: [Any?] = []) throws {
+    package func execute(_ sql: String, _ arguments: [Any?]) throws {
         guard arguments.isEmpty else {
             _ = try rows(sql, arguments)
             return
@@ -57,7 +94,7 @@ internal import CSQLite
         guard code == SQLITE_OK else { throw failure(code) }
     }
 
-    package func rows(_ sql: String, _ arguments: [Any?] = []) throws -> [StrangerRow] {
+    package func rows(_ sql: String, _ arguments: [Any?]) throws -> [StrangerRow] {
         var statement: OpaquePointer?
         let code = unsafe sqlite3_prepare_v2(database, sql, -1, &statement, nil)
         guard code == SQLITE_OK else { throw failure(code) }
@@ -81,26 +118,6 @@ internal import CSQLite
             case let code: throw failure(code)
             }
         }
-    }
-
-    package func row(_ sql: String, _ arguments: [Any?] = []) throws -> StrangerRow? { try rows(sql, arguments).first }
-
-    /// The first column of the first row; nil when there is no row, or a value of another type in it.
-    package func integer(_ sql: String, _ arguments: [Any?] = []) throws -> Int? { try row(sql, arguments)?[0].integer }
-
-    /// The same, and an integer in digits.
-    package func text(_ sql: String, _ arguments: [Any?] = []) throws -> String? {
-        let value = try row(sql, arguments)?[0]
-        return value?.text ?? value?.integer.map { String($0) }
-    }
-
-    /// The first column of every row in which it is not NULL.
-    package func integers(_ sql: String, _ arguments: [Any?] = []) throws -> [Int] {
-        try rows(sql, arguments).compactMap { $0[0].integer }
-    }
-
-    package func texts(_ sql: String, _ arguments: [Any?] = []) throws -> [String] {
-        try rows(sql, arguments).compactMap { $0[0].text }
     }
 
     private func failure(_ code: Int32) -> StrangerError {

@@ -121,7 +121,7 @@ TABLE = {
     # What is no code leads to the page again: Tests/System/OpenID/test_device.py.
     ("POST", "/device"): Route("page", needs=("user_code",), refuses=(200, 400), **OWN | {"good": 200}),
     # From a page of ours, with an application: Tests/System/OpenID/test_local_programs.py.
-    ("POST", "/oidc/consent"): Route(most=32_768, own_pages=True, twice=(400,), good=400, **OIDC),
+    ("POST", "/oidc/consent"): Route(most=34_816, own_pages=True, twice=(400,), good=400, **OIDC),
     ("GET", "/oidc/userinfo"): Route(good=401),
     ("POST", "/oidc/userinfo"): Route(most=16_384, good=401),
     ("GET", "/.well-known/change-password"): Route(good=303),

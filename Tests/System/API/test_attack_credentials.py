@@ -121,8 +121,7 @@ def test_an_api_key_opens_only_routes_of_its_scopes(site, inhabited, keys, metho
 
     for name in set(keys) - {scope}:
         for credential in (f"Bearer {keys[name]}", basic(f"x:{keys[name]}")):
-            answer = ask(("Authorization", credential))
-            assert answer.status == 403 and answer.json()["code"] == "insufficient_scope", name
+            assert ask(("Authorization", credential)).must(403).json()["code"] == "insufficient_scope", name
             # Nothing else in the request widens it.
             assert ask(("Authorization", credential), cookie(person.token), SAME_ORIGIN).status == 403
             assert ask(("Authorization", credential), ("X-Scope", scope)).status == 403

@@ -58,8 +58,7 @@ def test_only_operators_open_the_page(site, ada, grace, page):
         answer = stranger.send("GET", target).must(303)
         assert answer.headers["Location"] == "/login?return_to=" + urllib.parse.quote(target, safe="-._~")
     before = [audit(site, kind) for kind in ("user.viewed", "user.exported")]
-    refused = grace.send("GET", path)
-    assert refused.status == 403 and "Ada" not in refused.text
+    assert "Ada" not in grace.send("GET", path).must(403).text
     assert [audit(site, kind) for kind in ("user.viewed", "user.exported")] == before
 
 
@@ -136,11 +135,21 @@ def test_invented_queries_are_refused(ada, query):
         "type", "outcome", "user", "state", "after", "format", "from", "to")
 
 
+def test_ending_all_sessions_says_that_offline_access_stays(ada):
+    page = ada.send("GET", asked("end-sessions", user_of(ada))).must(200).text
+    assert "An application with offline access keeps it until you end it." in page
+
+
+def test_notifications_are_filtered_only_by_outcomes_that_they_can_have(ada):
+    page = ada.send("GET", "/operator/notifications").text
+    offered = set(re.findall(r"/operator/notifications\?outcome=(\w+)", page))
+    assert offered == {"applied", "stale", "unknownSubject", "unknownType"}
+
+
 def test_the_last_operator_cannot_be_removed(site, ada):
     me = user_of(ada)
     for action, fields in (("disable", {}), ("delete-user", {}), ("groups", {"groups": "staff"}), ("groups", {})):
-        answer = change(ada, action, me, fields)
-        assert answer.status == 409 and "nobody could open this page" in answer.text
+        assert "nobody could open this page" in change(ada, action, me, fields).must(409).text
     assert state(site, me) == "active" and ada.send("GET", "/operator").status == 200
     # With a second one who is active it works, and not with one who is disabled.
     grace = user_of(make_operator(site, "boris"))
@@ -312,8 +321,7 @@ def test_saving_an_old_group_unchanged_makes_no_operator(site, ada, grace):
     site.operator.database("UPDATE user SET groups = ? WHERE id = ?", json.dumps([" admins"]), user)
     shown = html.unescape(re.search(r'name="groups" value="([^"]*)"', ada.send("GET", asked("groups", user)).text)[1])
     for text in (shown, "staff"):
-        answer = change(ada, "groups", user, {"groups": text})
-        assert answer.status == 409 and "&quot; admins&quot;" in answer.text
+        assert "&quot; admins&quot;" in change(ada, "groups", user, {"groups": text}).must(409).text
     assert grace.send("GET", "/operator").status == 403
     site.operator.bramley("users", "groups", user, "--remove", " admins")
     assert change(ada, "groups", user, {"groups": "staff"}).status == 303

@@ -1,12 +1,15 @@
-"""A container's health check, in an image without a shell, and the key that a simulated Apple makes for the first start."""
+"""Starting: a container's health check, the simulated Apple's key, and an Apple that comes later."""
 
 import stat
 
+import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from processes import finished
+from patience import eventually
+from processes import fails, finished
 from programs import Program, free_port
+from web import Browser
 
 
 def test_alive_reports_whether_the_server_answers(make_site):
@@ -18,8 +21,7 @@ def test_alive_reports_whether_the_server_answers(make_site):
         site.configure({name: "wrong"})
     assert site.operator.run("doctor", "--alive").returncode == 0
     assert site.stop() == 0
-    dead = site.operator.run("doctor", "--alive")
-    assert dead.returncode == 1 and "does not answer on its admin listener" in dead.stderr
+    fails(site.operator.run("doctor", "--alive"), "does not answer on its admin listener")
 
 
 def test_the_simulator_creates_a_key_and_reports_whether_it_answers(binaries, tmp_path):
@@ -51,3 +53,20 @@ def test_the_simulator_creates_a_key_and_reports_whether_it_answers(binaries, tm
 def test_the_simulator_reports_an_unwritable_key(binaries, tmp_path):
     done = finished(binaries / "apple-simulator", "--key-id", "DEMOKEY001", "--key", tmp_path / "nowhere/AuthKey.p8")
     assert done.returncode != 0 and "does not exist and cannot be written" in done.stderr
+
+
+@pytest.mark.parametrize("failures", [1, 5])
+def test_a_server_started_before_apple_is_reachable_signs_people_in_soon(make_site, failures):
+    """Regression: sign-ins were refused for up to a minute after Apple could be reached."""
+    site = make_site({"apple.bundleIDs": ["com.example.app"]}, start=False)
+    apple = site.apple.program
+    apple.stop()
+    site.start()
+    # At once, and after pauses that have grown.
+    text = site.server.text
+    eventually(lambda: text().count("Apple's keys unavailable") >= failures, f"{failures} fetches", text)
+    site.apple.program = Program(apple.process.args, apple.log)
+    site.apple.program.wait_for(site.apple.port)
+    browser = Browser(site)
+    assert browser.comes_back(browser.goes_to_apple()).status == 303
+    assert "Apple's keys fetched" in site.server.text()

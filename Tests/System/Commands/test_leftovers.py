@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from patience import PATIENCE, eventually
-from processes import finished, is_running
+from processes import fails, finished, is_running
 
 SUPPORT = Path(__file__).resolve().parents[2] / "Support"
 LISTENER = "import socket, time; s = socket.create_server(('127.0.0.1', 0)); " \
@@ -68,9 +68,8 @@ def test_a_mount_is_named_and_undone(tmp_path):
     (tmp_path / "place").mkdir()
     if finished("unshare", "-m", "true").returncode != 0:
         pytest.skip("no mounts here")
-    run = finished("unshare", "-m", sys.executable, "-B", SUPPORT / "leftovers.py",
-                   "mount", "-t", "tmpfs", "none", "place", cwd=tmp_path)
-    assert run.returncode == 1 and f"mount {tmp_path}/place" in run.stderr
+    fails(finished("unshare", "-m", sys.executable, "-B", SUPPORT / "leftovers.py",
+                   "mount", "-t", "tmpfs", "none", "place", cwd=tmp_path), f"mount {tmp_path}/place")
 
 
 def test_a_suite_that_leaves_a_process_fails(tmp_path):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from processes import finished
+from processes import fails, finished
 from programs import write_private
 from terminal import Terminal
 
@@ -100,8 +100,7 @@ def test_an_ambiguous_person_is_refused_and_the_candidates_listed(people, comman
 ])
 def test_changes_by_name_ask_for_confirmation(people, command, flags, text):
     before = people.database("SELECT * FROM user")
-    done = people.run(*command, text, *flags)
-    assert done.returncode == 64 and "Nothing was done." in done.stderr, done
+    fails(people.run(*command, text, *flags), "Nothing was done.", code=64)
     assert people.database("SELECT * FROM user") == before
 
 
@@ -259,8 +258,7 @@ def test_commands_on_the_database_run_from_anywhere_without_apples_key(people, t
                         ["backup", str(tmp_path / f"backup-{place.name}.db"), "--force"]):
             done = run(*command, *named, place=place, **variables)
             assert done.returncode == 0, (command, place, done.stderr)
-        refused = run("check", *named, place=place, **variables)
-        assert refused.returncode == 1 and "apple.privateKeyFile" in refused.stderr
+        fails(run("check", *named, place=place, **variables), "apple.privateKeyFile")
 
 
 def test_a_database_in_the_working_directory_is_noticed(people, tmp_path):
@@ -268,8 +266,7 @@ def test_a_database_in_the_working_directory_is_noticed(people, tmp_path):
     folder = copied_configuration(people, tmp_path / "etc", {})
     shutil.copytree(people.folder / "data", tmp_path / "data")
     for command in ("check", "serve"):
-        done = finished(people.program, command, "--config", "etc/config.json", cwd=tmp_path)
-        assert done.returncode == 1 and "Write the full path" in done.stderr, done
+        fails(finished(people.program, command, "--config", "etc/config.json", cwd=tmp_path), "Write the full path")
     assert not (folder / "data").exists()
 
 
@@ -280,5 +277,4 @@ def test_a_database_in_the_working_directory_is_noticed(people, tmp_path):
     ("users list --limt 3", "Unknown option '--limt'"),
 ])
 def test_a_misspelt_command_is_told_the_right_one(run_command, words, said):
-    run = run_command(*words.split())
-    assert run.returncode == 64 and said in run.stderr
+    fails(run_command(*words.split()), said, code=64)

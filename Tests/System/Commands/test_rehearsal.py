@@ -12,7 +12,7 @@ import pytest
 from answering import Answering
 from authority import Authority
 from front import Front
-from processes import finished
+from processes import fails, finished
 from programs import Program, RunningSimulator, free_port, new_key, write_private
 from web import Browser, call
 
@@ -118,8 +118,7 @@ def test_only_serve_asks_for_the_flag(begun):
     assert check.returncode == 0 and "Only bramley serve --allow-simulated-apple accepts it." in check.stdout
     assert "warning: apple.endpoint" in check.stdout
     # This machine's name may be one that Apple refuses.
-    serve = begun.run("serve", BRAMLEY_PUBLIC_URL="https://id.example.com")
-    assert serve.returncode == 1 and "--allow-simulated-apple" in serve.stderr
+    fails(begun.run("serve", BRAMLEY_PUBLIC_URL="https://id.example.com"), "--allow-simulated-apple")
 
 
 def test_a_certificate_that_the_simulator_does_not_trust_is_named(begun):
@@ -178,33 +177,28 @@ def test_the_printed_lines_admit_only_the_named_addresses(rehearsal, request, na
 def test_a_rehearsal_makes_its_own_key(rehearsal):
     """The simulator's unit knows no other."""
     write_private(rehearsal.folder / REAL_KEY_FILE, new_key())
-    done = rehearsal.init("--rehearse", "--private-key-file", REAL_KEY_FILE)
-    assert done.returncode == 1 and "leave out --private-key-file" in done.stderr
+    fails(rehearsal.init("--rehearse", "--private-key-file", REAL_KEY_FILE), "leave out --private-key-file")
 
 
 def test_an_address_that_is_none_is_refused(rehearsal):
-    done = rehearsal.init("--simulator", "apple.example.com")
-    assert done.returncode == 1 and 'Write "https://apple.example.com"' in done.stderr
+    fails(rehearsal.init("--simulator", "apple.example.com"), 'Write "https://apple.example.com"')
     assert not (rehearsal.folder / "config.json").exists() and not (rehearsal.folder / KEY_FILE).exists()
 
 
 def test_without_rehearse_a_simulated_apple_is_refused(rehearsal):
     write_private(rehearsal.folder / REAL_KEY_FILE, new_key())
-    done = rehearsal.init(*REAL, "--apple-endpoint", "http://127.0.0.1:9700")
-    assert done.returncode == 1 and "apple.endpoint" in done.stderr
+    fails(rehearsal.init(*REAL, "--apple-endpoint", "http://127.0.0.1:9700"), "apple.endpoint")
 
 
 def test_leaving_deletes_what_it_names_and_init_goes_on(rehearsal):
     rehearsal.begin()
     Browser(rehearsal).sign_in("ada")
-    done = rehearsal.run("init", "--leave-rehearsal", "--yes")
-    assert done.returncode == 1 and "Stop it first." in done.stderr
+    fails(rehearsal.run("init", "--leave-rehearsal", "--yes"), "Stop it first.")
     assert rehearsal.server.stop() == 0
     data = rehearsal.folder / "data"
     shutil.copy(data / "bramley.db", data / "bramley.db.before-restore-20260101T000000Z")
     (data / "notes.txt").write_text("mine")
-    asked = rehearsal.run("init", "--leave-rehearsal")
-    assert asked.returncode == 64 and "pass --yes" in asked.stderr
+    asked = fails(rehearsal.run("init", "--leave-rehearsal"), "pass --yes", code=64)
     for name in ("data/bramley.db", "data/bramley.db.before-restore", "data/sealing.key", KEY_FILE, "1 user, 1 session"):
         assert name in asked.stderr, name
     # In this order: as long as the database is there, an interrupted call can be repeated.
@@ -242,8 +236,7 @@ def test_a_rehearsal_that_never_ran_is_left_too(rehearsal):
 @pytest.mark.parametrize("flags", [["--force"], ["--rehearse"], ["--team-id", "A1B2C3D4E5"], ["--server-port", "8081"]])
 def test_leaving_takes_no_other_flags(rehearsal, flags):
     assert rehearsal.init("--rehearse").returncode == 0
-    done = rehearsal.run("init", "--leave-rehearsal", "--yes", *flags)
-    assert done.returncode == 64 and "takes only --output and --yes" in done.stderr
+    fails(rehearsal.run("init", "--leave-rehearsal", "--yes", *flags), "takes only --output and --yes", code=64)
     assert "servicesID" in rehearsal.configuration()["apple"]
 
 
@@ -263,8 +256,7 @@ def test_leaving_touches_nothing_real(rehearsal, name, statement, said):
         connection.execute(statement)
     connection.close()
     before = rehearsal.configuration()
-    done = rehearsal.run("init", "--leave-rehearsal", "--yes")
-    assert done.returncode == 1 and "Nothing was done." in done.stderr and said in done.stderr
+    done = fails(rehearsal.run("init", "--leave-rehearsal", "--yes"), "Nothing was done.", said)
     assert name in done.stderr and rehearsal.configuration() == before
     for kept in (database, rehearsal.folder / "data/bramley.db", rehearsal.folder / "data/sealing.key"):
         assert kept.exists()
@@ -277,5 +269,4 @@ def test_the_real_apple_is_not_left_and_ends_what_a_rehearsal_allowed(rehearsal)
     write_private(rehearsal.folder / REAL_KEY_FILE, new_key())
     assert rehearsal.init("--force", *REAL).returncode == 0
     assert not (rehearsal.folder / "rehearsal.env").exists()
-    done = rehearsal.run("init", "--leave-rehearsal", "--yes")
-    assert done.returncode == 1 and "it is not a rehearsal" in done.stderr
+    fails(rehearsal.run("init", "--leave-rehearsal", "--yes"), "it is not a rehearsal")

@@ -10,6 +10,7 @@ import subprocess
 import pytest
 
 from patience import eventually
+from processes import fails
 from programs import ROOT, preloaded
 from terminal import Terminal
 
@@ -60,8 +61,7 @@ def test_a_backup_does_not_follow_a_planted_link(house):
     precious.write_text("precious")
     planted = house.folder / "new.db.unfinished"
     planted.symlink_to(precious)
-    refused = house.run("backup", str(house.folder / "new.db"))
-    assert refused.returncode == 1 and "is a symbolic link" in refused.stderr, refused.stderr
+    fails(house.run("backup", str(house.folder / "new.db")), "is a symbolic link")
     assert precious.read_text() == "precious" and not (house.folder / "new.db").exists()
     # One that leads nowhere makes nothing there.
     planted.unlink()
@@ -74,8 +74,7 @@ def test_a_backup_is_not_written_into_a_file_that_others_can_open(house):
     planted = house.folder / "new.db.unfinished"
     planted.touch()
     planted.chmod(0o666)
-    refused = house.run("backup", str(house.folder / "new.db"))
-    assert refused.returncode == 1 and "accessible to another user" in refused.stderr, refused.stderr
+    fails(house.run("backup", str(house.folder / "new.db")), "accessible to another user")
     if os.getuid() == 0:
         planted.chmod(0o600)
         os.chown(planted, 65534, 65534)
@@ -96,8 +95,7 @@ def test_no_command_follows_a_link_in_the_data_directory(house, name, command):
         (elsewhere / "bramley.db").write_text("precious")
     planted.unlink(missing_ok=True)
     planted.symlink_to(elsewhere)
-    refused = house.run(*[str(house.folder / word) if word.endswith(".db") else word for word in command])
-    assert refused.returncode == 1 and planted.name in refused.stderr, refused.stderr
+    fails(house.run(*[str(house.folder / word) if word.endswith(".db") else word for word in command]), planted.name)
     assert (elsewhere / "bramley.db").read_text() == "precious" if name == "restoring" else not elsewhere.exists()
 
 

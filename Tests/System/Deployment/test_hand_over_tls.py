@@ -7,7 +7,7 @@ from load import hand_over_under
 from programs import listens
 from secure_load import HTTP2, SecureLoad
 from secure_site import SecureSite
-from test_inherited import listening
+from test_service_manager import listening
 from web import call
 
 

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from processes import finished
+from processes import fails, finished
 from programs import ROOT
 
 # What the script itself is made of.
@@ -55,8 +55,7 @@ def test_the_script_is_silent_when_nothing_is_missing(run):
     ("echo 'Apple Swift version 5.10 (swiftlang)'", "Swift 6.3 or later is needed, and this is 5.10"),
 ])
 def test_without_a_working_swift_nothing_is_installed(run, swift, said):
-    done = run(swift, packages="absent")
-    assert done.returncode == 1 and said in done.stderr and "https://www.swift.org/install/linux/" in done.stderr
+    done = fails(run(swift, packages="absent"), said, "https://www.swift.org/install/linux/")
     assert "apt-get was called" not in done.stdout + done.stderr
 
 

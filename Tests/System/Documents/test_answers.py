@@ -13,7 +13,7 @@ from web import FORM, bearer
 RUN_BY = {
     ("docs/apps/web-app.md", "http"): "Tests/System/Documents/test_answers.py",
     ("docs/apps/agents.md", "http"): "Tests/System/Examples/test_agent.py",
-    ("docs/apps/events.md", "http"): "Tests/System/Webhooks/test_documented_checks.py",
+    ("docs/apps/events.md", "http"): "Tests/System/Webhooks/test_endpoints.py",
     ("docs/examples/ios/README.md", "swift"): "Tests/System/Native/test_sample.py",
 }
 

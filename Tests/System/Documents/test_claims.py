@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from claimed import ACCOUNTS, BRAMLEY, CLAIMS, LIMITS, UNITS, WEB
+from claimed import ACCOUNTS, BRAMLEY, CLAIMS, LIMITS, UNITS
 from documents import PAGES, ROOT, page_name
 
 # What an `N` in an expression below stands for: digits or a word in a page; digits, a product or a shift in a source.
@@ -16,7 +16,7 @@ WORDS = {
 IN_PAGE = rf"(?<![\w.,])(\d[\d,]*(?:\.\d+)?|(?i:{'|'.join(WORDS)}))(?!\w)"
 IN_SOURCE = r"([\d_]+(?:\.\d+)?(?: (?:\*|<<) [\d_]+)*)"
 CASES = [(page, claim, source, expression, scale[0] if scale else 1)
-         for (source, expression, *scale), claims in CLAIMS.items() for page, claim in claims]
+         for page, claim, source, expression, *scale in CLAIMS]
 
 
 def number(text: str) -> float:

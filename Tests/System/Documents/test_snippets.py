@@ -8,10 +8,12 @@ import subprocess
 
 import pytest
 
+from application import Application
 from authority import self_signed
 from documents import PAGES, ROOT, fences, spans
-from processes import finished, output
-from programs import new_key, write_private
+from processes import fails, finished, output
+from programs import Program, free_port, new_key, write_private
+from web import Answer, call
 
 SECTIONS = set(json.loads((ROOT / "docs/config.schema.json").read_text())["properties"])
 MINIMUM = next(fence for fence in fences() if fence.page == "docs/start/getting-started.md" and fence.language == "json").text
@@ -28,7 +30,7 @@ OTHER = {
     ("docs/apps/openid.md", "clients"): "Tests/System/Documents/treatments.py",
     ("docs/apps/openid.md", "services"): "Tests/System/Documents/stage.py",
     ("docs/clients/immich.md", "oauth"): "Tests/System/Documents/test_clients.py",
-    ("docs/reference/api.md", "name"): "Tests/System/OpenID/test_clients_api.py",
+    ("docs/reference/api.md", "name"): "Tests/System/OpenID/test_clients.py",
     ("docs/apps/native.md", "authorizationCode"): "Tests/System/API/test_openapi.py",
     ("docs/operate/pages.md", "login"): "Tests/Unit/WebTests/StringsTests.swift",
     ("docs/sites/rules.md", "rules"): "Tests/System/Documents/test_snippets.py",
@@ -97,8 +99,7 @@ def test_bramley_accepts_the_documented_json(binaries, folder, fence):
 
 
 def test_a_planted_mistake_is_found(binaries, folder):
-    done = check(binaries, folder, merge(json.loads(MINIMUM), {"login": {"mode": "pop-up"}}))
-    assert done.returncode == 1 and "login.mode" in done.stderr
+    fails(check(binaries, folder, merge(json.loads(MINIMUM), {"login": {"mode": "pop-up"}})), "login.mode")
 
 
 def test_what_init_prints(binaries, folder):
@@ -150,7 +151,7 @@ def test_nginx_accepts_lines_in_sentences(folder):
 
 
 def test_nginx_accepts_the_lines(folder):
-    """Those of assertion.md are run by Tests/System/Proxies/test_assertion.py, Caddy's by test_proxies.py."""
+    """Those of assertion.md are run by Tests/System/Proxies/test_assertion.py, Caddy's below."""
     check_nginx(folder, one("docs/operate/network.md", "nginx").replace(
         "listen 443 ssl;", "listen 127.0.0.1:1 ssl; ssl_certificate fullchain.pem; ssl_certificate_key privkey.pem;"))
 
@@ -181,3 +182,39 @@ def test_the_nightly_backup_keeps_the_newest_that_many(make_stage, tmp_path):
     assert {file.name for file in backups.iterdir()} == {
         "before the move.db", today, *(f"2026-01-{day:02}.db" for day in range(31, 31 - int(number) + 1, -1))}
     assert (backups / today).stat().st_size > 0
+
+
+def ask(port: int, cookie: str | None = None, **fields: str) -> Answer:
+    """A page of the site, by a browser that claims to be somebody."""
+    headers = {"Host": f"app.localhost:{port}", "Accept": "text/html", "Sec-Fetch-Mode": "navigate"} | {
+        name.replace("_", "-"): value for name, value in fields.items()}
+    return call(port, "GET", "/page?x=1", headers | ({"Cookie": f"__Host-bramley={cookie}"} if cookie else {}))
+
+
+def arrived(answer: Answer, name: str) -> list[str]:
+    return [value for key, value in answer.json()["headers"] if key.lower() == name.lower()]
+
+
+def test_caddy_with_the_lines_of_the_readme(request, make_stage, tmp_path):
+    stage, port, application = make_stage(), free_port(), Application()
+    request.addfinalizer(application.stop)
+    text = next(fence.text for fence in fences() if (fence.page, fence.language) == ("README.md", "caddy"))
+    for old, new in (("app.example.com {", f"http://app.localhost:{port} {{"),
+                     ("127.0.0.1:8080", f"127.0.0.1:{stage.site.port}"),
+                     ("127.0.0.1:3000", f"127.0.0.1:{application.port}")):
+        assert old in text, old
+        text = text.replace(old, new)
+    file = tmp_path / "Caddyfile"
+    file.write_text(f"{{\n admin off\n default_bind 127.0.0.1\n}}\n{text}")
+    caddy = Program(["caddy", "run", "--adapter", "caddyfile", "--config", str(file)], tmp_path / "caddy.log", {
+        "HOME": str(tmp_path)})
+    request.addfinalizer(caddy.stop)
+    caddy.wait_for(port)
+    answer = ask(port, X_Auth_Request_User="usr_admin")
+    assert answer.status == 302 and answer.headers["Location"].startswith(stage.site.url("/login"))
+    someone = stage.someone()
+    answer = ask(port, someone["cookie"], X_Auth_Request_User="usr_admin", X_Auth_Request_Groups="admins")
+    assert answer.status == 200
+    for name, member in (("User", "id"), ("Email", "email")):
+        assert arrived(answer, f"X-Auth-Request-{name}") == [someone["user"][member]]
+    assert arrived(answer, "X-Auth-Request-Groups") in ([], [""])

@@ -55,8 +55,8 @@ REPOSITORY = Elsewhere("Tests/Packaging/Packages/test_repository.py::test_the_do
 HAND_OVER = Elsewhere("Tests/System/Deployment/test_hand_over.py::test_under_load_no_request_fails")
 MOVE = Elsewhere("Tests/System/PostgreSQL/test_move.py::test_everyone_stays_signed_in_after_moving_there_and_back")
 EXAMPLES = Elsewhere(
-    "Tests/System/Examples/test_example_script.py::test_control_c_ends_everything_and_a_second_start_finds_its_data")
-LIBRARY = Elsewhere("Tests/System/Apple/test_another_library.py::test_the_documented_program_signs_somebody_in")
+    "Tests/System/Examples/test_examples.py::test_control_c_ends_everything_and_a_second_start_finds_its_data")
+LIBRARY = Elsewhere("Tests/System/Apple/test_simulator_document.py::test_the_documented_program_signs_somebody_in")
 INIT = Elsewhere("Tests/System/Commands/test_init.py::test_repeats_a_question_until_the_answer_is_valid")
 SYSTEMD = Reason("it needs a running systemd; the units themselves are read by Tests/System/Deployment/test_units.py")
 LITESTREAM = Elsewhere("Tests/System/Documents/test_replication.py::test_restore_refuses_while_it_is_open")
@@ -75,7 +75,7 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     **dict.fromkeys((
         "sudo systemctl enable --now apple-simulator bramley", "sudo systemctl disable --now apple-simulator bramley"),
         SYSTEMD),
-    "make run": Elsewhere("Tests/System/Documents/test_make.py::test_make_run_serves_and_stops"),
+    "make run": Elsewhere("Tests/System/Documents/test_commands.py::test_make_run_serves_and_stops"),
     "make test": Reason("this is a part of it, and would begin it anew"),
     "make build": BUILD,
     "make image": LONG,
@@ -203,7 +203,7 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
         'echo "deb [signed-by=/etc/apt/keyrings/bramley.asc] https://apt.example.org stable main" | sudo tee'
         " /etc/apt/sources.list.d/bramley.list",
         "sudo apt-get update", "sudo apt-get install bramley", "sudo bramley init"), REPOSITORY),
-    "make dist": Elsewhere("Tests/System/Deployment/test_dist.py::test_the_archive_is_complete_and_owned_by_root"),
+    "make dist": Elsewhere("Tests/System/Deployment/test_install.py::test_the_archive_is_complete_and_owned_by_root"),
     "make uninstall": Elsewhere(
         "Tests/System/Deployment/test_install.py::test_uninstall_removes_exactly_the_installed_files"),
     "sudo systemd-sysusers && sudo systemd-tmpfiles --create && sudo systemctl daemon-reload":
@@ -230,10 +230,10 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
         "systemctl cat bramley", "systemctl edit bramley", "systemctl start", "systemctl status",
         "systemctl stop bramley", "systemctl reload bramley", "systemctl daemon-reload", "systemctl list-timers"), SYSTEMD),
     "sudo systemctl reload bramley": Elsewhere(
-        "Tests/System/Deployment/test_notify.py::test_start_reload_and_stop_are_reported"),
+        "Tests/System/Deployment/test_service_manager.py::test_start_reload_and_stop_are_reported"),
     "sudo systemctl kill --signal=SIGUSR2 --kill-whom=main bramley": HAND_OVER,
     "systemctl enable --now bramley.socket": Elsewhere(
-        "Tests/System/Deployment/test_inherited.py::test_clients_wait_while_the_manager_restarts_the_server"),
+        "Tests/System/Deployment/test_service_manager.py::test_clients_wait_while_the_manager_restarts_the_server"),
     "sudo cp -p /usr/local/bin/bramley /usr/local/bin/bramley.old":
         Elsewhere("Tests/System/Deployment/test_install.py::test_a_running_program_is_replaced"),
     "sudo mv /usr/local/bin/bramley.old /usr/local/bin/bramley":
@@ -287,9 +287,9 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -subj \"/CN=example.com\""
     ' -addext "subjectAltName=DNS:*.example.com" -keyout example.com.key -out example.com.pem': Run(),
     "openssl s_client -connect id.example.com:443 -servername id.example.com -alpn h2 </dev/null":
-        Elsewhere("Tests/System/TLS/test_handshake.py::test_"),
+        Elsewhere("Tests/System/TLS/test_listeners.py::test_"),
     "curl -sI http://id.example.com/login":
-        Elsewhere("Tests/System/TLS/test_redirect.py::test_every_request_is_redirected_to_the_same_address_with_tls"),
+        Elsewhere("Tests/System/TLS/test_listeners.py::test_every_request_is_redirected_to_the_same_address_with_tls"),
 
     # operating.md, commands.md, jobs.md, keys.md, audit-log.md
     "bramley init --public-url https://id.example.com --services-id com.example.web --bundle-ids com.example.app"

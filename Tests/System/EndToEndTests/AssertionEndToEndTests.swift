@@ -46,8 +46,6 @@ import Testing
         return JSON(parsing: response.body)?["keys"]?.arrayValue?.compactMap { $0["kid"]?.stringValue } ?? []
     }
 
-    // MARK: The sample
-
     @Test func sampleAcceptsAssertionsFromBothSources() async throws {
         try await withSite(Self.options) { (site: Site) async throws in
             let browser = try await site.signedIn(as: "ada")
@@ -115,8 +113,6 @@ import Testing
         }
     }
 
-    // MARK: Confusion, the other way round
-
     @Test func assertionIsRefusedAsAnyOtherToken() async throws {
         try await withSite(Self.options) { (site: Site) async throws in
             let browser = try await site.signedIn()
@@ -137,8 +133,6 @@ import Testing
             #expect(try await other.session() == nil)
         }
     }
-
-    // MARK: Keys
 
     /// What `bramley assertion rotate` does, beside the running server; gives the next key's id.
     private func rotate(_ site: Site, revoking: Bool) async throws -> String {

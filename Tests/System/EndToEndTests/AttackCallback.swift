@@ -3,7 +3,6 @@ import Coding
 import Foundation
 import Testing
 
-/// The authorize request, the state, the browser it belongs to.
 @Suite struct AuthorizationRequestAndCallback {
     @Test func everyAttemptHasAStateAndNonceOfItsOwn() async throws {
         try await withSite { (site: Site) async throws in

@@ -3,7 +3,6 @@ import Coding
 import Foundation
 import Testing
 
-/// What may be posted to the callback, and what comes back.
 @Suite struct CallbackForms {
     @Test func callbackBodyBeyondTheLimitIs413() async throws {
         try await withSite(SiteOptions(configuration: [("server", ["limits": ["body": 65_536]])])) {

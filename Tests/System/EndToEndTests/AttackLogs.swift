@@ -5,7 +5,6 @@ import Foundation
 import IndependentSigning
 import Testing
 
-/// What never reaches a log, whatever happens.
 @Suite struct LogsUnderAttack {
     @Test func noSecretIsEverLogged() async throws {
         try await withSite { (site: Site) async throws in

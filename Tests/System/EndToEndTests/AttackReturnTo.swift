@@ -3,7 +3,6 @@ import Coding
 import Foundation
 import Testing
 
-/// Where a sign-in may lead.
 @Suite struct ReturnTargetsOfALogin {
     private static let options = SiteOptions(configuration: [
         ("login", ["allowedReturnOrigins": ["https://app.example.com", "https://app.example.com:8443"]])

@@ -3,7 +3,6 @@ import Coding
 import Foundation
 import Testing
 
-/// Sessions, their ends, and requests that change something.
 @Suite struct SessionsAndTheirEnds {
     @Test func idleLimitIsExact() async throws {
         try await withSite(SiteOptions(configuration: [("sessions", ["lifetime": 86_400, "idleTimeout": 3600])])) {
@@ -105,8 +104,6 @@ import Testing
             }
         }
     }
-
-    // MARK: Cookies and Bearer
 
     /// Somebody else's attempt cannot be made to end this browser's session, nor this one's to end somebody else's.
     @Test func failedSignInReplacesNothing() async throws {

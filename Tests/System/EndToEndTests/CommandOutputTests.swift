@@ -24,8 +24,6 @@ import Testing
         }
     }
 
-    // MARK: Questions
-
     @Test func irrevocableCommandsAskForConfirmation() async throws {
         try await Self.withPeople { place, ids in
             let delete = "users delete \(ids[0])"
@@ -55,8 +53,6 @@ import Testing
             #expect(try await place.run("api-keys revoke \(id) --yes").code == 1)
         }
     }
-
-    // MARK: Tables and JSON
 
     @Test func aTerminalGetsATableAndAPipeGetsTabs() async throws {
         try await Self.withPeople { place, ids in
@@ -163,8 +159,6 @@ import Testing
             #expect(try await place.run("notifications show nothing").code == 1)
         }
     }
-
-    // MARK: A database that is not theirs to open
 
     private func refusal(_ place: ServerPlace) async throws -> String {
         let result = try await place.run("users list")

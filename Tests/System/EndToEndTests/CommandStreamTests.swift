@@ -4,7 +4,6 @@ import Foundation
 import TemporaryFolders
 import Testing
 
-/// Where what commands say goes, and does not.
 @Suite struct CommandStreamTests {
     /// Every command that prints without asking the database, and one that asks.
     private static func commands(_ place: ServerPlace) -> [[String]] {

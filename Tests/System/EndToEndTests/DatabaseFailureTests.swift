@@ -185,8 +185,6 @@ import Testing
         }
     }
 
-    // MARK: Support
-
     /// Starts `serve`, expects exit code 1, and gives the lines it wrote.
     private func refusal(of place: ServerPlace, prefix: [String] = []) async throws -> [String] {
         let path = place.folder.path + "/refusal-\(UUID().uuidString).log"

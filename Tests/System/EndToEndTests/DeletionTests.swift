@@ -2,7 +2,6 @@ import AppleSimulator
 import Coding
 import Testing
 
-/// The end of an account through the running server, to Apple and back.
 @Suite struct DeletionTests {
     /// The account page's own way: its form, ticked.
     private func delete(_ browser: Browser) async throws {
@@ -24,6 +23,13 @@ import Testing
     }
 
     private func revocations(_ site: Site) async throws -> Int { try await site.apple.requests(to: "revoke") }
+
+    /// Until the queue has one revocation of which this holds.
+    private func awaitRevocation(_ site: Site, _ condition: String) async throws {
+        try await eventually(within: Self.patience, condition) {
+            try await site.query("SELECT count(*) FROM revocation WHERE \(condition)") == "1"
+        }
+    }
 
     @Test func tokenIsRevokedAtApple() async throws {
         try await withSite { (site: Site) async throws in
@@ -58,15 +64,9 @@ import Testing
             try await eventually(within: Self.patience, "the first attempt failed") {
                 site.log.text.contains("token revocation at Apple failed")
             }
-            try await eventually(within: Self.patience, "it is queued again") {
-                try await site.query(
-                    "SELECT count(*) FROM revocation WHERE next_attempt_at IS NOT NULL AND attempts = 1") == "1"
-            }
+            try await awaitRevocation(site, "next_attempt_at IS NOT NULL AND attempts = 1")
             site.clock.advance(seconds: 5)
-            try await eventually(within: Self.patience, "the second attempt failed") {
-                try await site.query(
-                    "SELECT count(*) FROM revocation WHERE failure = 'provider_unavailable' AND attempts = 2") == "1"
-            }
+            try await awaitRevocation(site, "failure = 'provider_unavailable' AND attempts = 2")
             #expect(try await hasConsent(site, "ada"))
             try await site.stop()
             try await site.apple.control("DELETE", "faults")
@@ -81,10 +81,7 @@ import Testing
             let browser = try await site.signedIn(as: "ada")
             try await site.apple.control("PUT", "faults/revoke", ["status": 503])
             try await delete(browser)
-            try await eventually(within: Self.patience, "the first attempt failed") {
-                try await site.query(
-                    "SELECT count(*) FROM revocation WHERE failure = 'provider_unavailable' AND attempts = 1") == "1"
-            }
+            try await awaitRevocation(site, "failure = 'provider_unavailable' AND attempts = 1")
             try await browser.signIn(as: "ada")
             #expect(try await site.count("revocation") == 0)
             try await site.apple.control("DELETE", "faults")
@@ -108,9 +105,7 @@ import Testing
             #expect(try await site.count("session") == 0)
             #expect(try await site.count("user") == 0)
             try await site.apple.control("DELETE", "faults")
-            try await eventually(within: Self.patience, "Apple knows") {
-                try await site.query("SELECT count(*) FROM revocation WHERE failure = 'done'") == "1"
-            }
+            try await awaitRevocation(site, "failure = 'done'")
             site.clock.advance(seconds: 1)
             try await browser.signIn(as: "ada")
             #expect(try await hasConsent(site, "ada"))

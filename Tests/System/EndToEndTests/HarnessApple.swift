@@ -61,14 +61,12 @@ struct Apple: Sendable {
         return payload.bytes
     }
 
-    /// The person's `sub`.
     func subject(of person: String) async throws -> String {
         let people = try await control("GET", "people")["items"]?.arrayValue ?? []
         let entry = people.first { $0["id"]?.stringValue == person }
         return entry?["teams"]?.arrayValue?.first?["sub"]?.stringValue ?? ""
     }
 
-    /// How often an endpoint was asked.
     func requests(to endpoint: String) async throws -> Int {
         let counters = try await control("GET", "counters")
         return Int(counters[endpoint]?["requests"]?.integer ?? 0)

@@ -227,7 +227,6 @@ struct WireResponse: Sendable {
     }
 }
 
-/// One `Set-Cookie`, parsed.
 struct SetCookie: Sendable {
     var name: String
     var value: String

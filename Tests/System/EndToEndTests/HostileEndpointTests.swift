@@ -56,8 +56,6 @@ import Testing
             log: "not an HTTP answer: "),
     ]
 
-    // MARK: The token endpoint
-
     /// One server through all of it: every failure is a 503 page with a reason in the log, the very same form succeeds
     /// when Apple is well again, and a session made before works all along.
     @Test func aWrongTokenEndpointFailsTheSignInAndNothingElse() async throws {
@@ -177,8 +175,6 @@ import Testing
             await server.stop()
         }
     }
-
-    // MARK: The key set
 
     /// Servers that never had keys: 503 and a reason, and a sign-in soon after Apple is well, without a restart.
     @Test func aServerWithoutKeysRecoversWithoutARestart() async throws {

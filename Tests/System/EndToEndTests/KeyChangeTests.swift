@@ -49,8 +49,6 @@ import Testing
         }
     }
 
-    // MARK: Files read again
-
     /// What may be in the file when SIGHUP comes, and what the log says of it.
     private static let unusable: [(name: String, mode: Int, text: String?)] = [
         ("no key", 0o600, "not a key"),
@@ -154,8 +152,6 @@ import Testing
             #expect(site.log.lines.last?.contains("\"changed\":false") == true)
         }
     }
-
-    // MARK: SIGHUP
 
     /// docs/operate/keys.md, "Apple key", word for word.
     @Test func newKeyNeedsNoRestart() async throws {

@@ -44,8 +44,6 @@ import Testing
         }
     }
 
-    // MARK: Load
-
     private static let workers = 8
 
     private static func loadUntilKilled(
@@ -84,8 +82,6 @@ import Testing
         await process.killAndWait()
         return 1
     }
-
-    // MARK: Checking
 
     private static func check(
         _ ledger: KillLedger, _ server: RunningServer, _ simulator: RunningSimulator, _ random: inout SeededRandom,

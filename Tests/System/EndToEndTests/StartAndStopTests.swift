@@ -13,8 +13,6 @@ import Testing
     static let clean = ChildProcess.Ending(code: 0, wasSignalled: false)
     static let refused = ChildProcess.Ending(code: 1, wasSignalled: false)
 
-    // MARK: Stopping
-
     /// In flight: a sign-in whose exchange Apple has not answered yet.
     @Test func sigtermFinishesWhatIsInFlightAndExitsCleanly() async throws {
         try await withLoops { group in
@@ -135,7 +133,6 @@ import Testing
         }
     }
 
-    /// Sessions and open login pages survive a restart.
     @Test func aRestartKeepsSessionsAndOpenAttempts() async throws {
         try await withLoops { group in
             let (place, simulator) = try await ServerPlace.besideApple(on: group)
@@ -150,8 +147,6 @@ import Testing
             await second.stop()
         }
     }
-
-    // MARK: Starting
 
     @Test func aSecondServerOnTheSameDataDirectoryIsRefusedWithOneLine() async throws {
         let place = try ServerPlace()
@@ -196,8 +191,6 @@ import Testing
             }
         }
     }
-
-    // MARK: check
 
     @Test func checkExitsWithZeroForAGoodConfiguration() async throws {
         let place = try ServerPlace()

@@ -119,8 +119,7 @@ class Person:
         return answer
 
     def signs_up(self) -> "Person":
-        answer = self.post("/sign-up", {"name": self.name, "password": self.password})
-        assert (answer.status, answer.location) == (303, "/account"), answer.text
+        assert self.post("/sign-up", {"name": self.name, "password": self.password}).must(303).location == "/account"
         return self
 
     def signs_in(self, **more) -> Answer:

@@ -29,8 +29,7 @@ def begins(demo, bramley, name: str, kind: str = "link") -> tuple[Person, str]:
     """Somebody new who pressed the button, and their link."""
     person, link = Person(demo, name).signs_up(), f"lnk_{name}"
     bramley.begins(link)
-    answer = person.post("/account/connect", {"kind": kind})
-    assert (answer.status, answer.location) == (303, f"{bramley.origin}/link/{link}"), answer.text
+    assert person.post("/account/connect", {"kind": kind}).must(303).location == f"{bramley.origin}/link/{link}"
     return person, link
 
 
@@ -83,8 +82,7 @@ def test_a_form_from_another_site_is_refused(demo, bramley, origin):
     for path, form in [("/account/connect", {"kind": "upgrade"}), ("/sign-out", {}), ("/account/new", {}),
                        ("/account/second-factor", {}), ("/sign-in", {"name": "dana", "password": PASSWORD}),
                        ("/sign-up", {"name": "erin", "password": PASSWORD})]:
-        answer = person.post(path, form, Origin=origin)
-        assert answer.status == 403 and "Set-Cookie" not in answer.headers, path
+        assert "Set-Cookie" not in person.post(path, form, Origin=origin).must(403).headers, path
     assert person.is_in() and not bramley.calls("/api/v1/links")
 
 
@@ -102,8 +100,7 @@ def test_a_link_is_completed_in_the_session_that_began_it(demo, bramley, kind):
     assert bramley.calls("/api/v1/links") == [{
         "externalID": account, "kind": kind, "displayName": f"whole-{kind}", "returnTo": f"{demo.origin}/connected"}]
     bramley.completes(link)
-    answer = person.get(f"/connected?link={link}&code=c1")
-    assert (answer.status, answer.location) == (303, f"/account?done={kind}")
+    assert person.get(f"/connected?link={link}&code=c1").must(303).location == f"/account?done={kind}"
     assert bramley.calls(f"/api/v1/links/{link}/complete") == [{"code": "c1"}]
     assert all(key == "Bearer brk_key" for _, path, _, key in bramley.asked if "links" in path)
     kept = demo.account(f"whole-{kind}")

@@ -129,8 +129,7 @@ def test_tokens_are_valid_only_for_their_flow_and_app(site):
         base | {"authorizationCode": "c0.nonsense"}, base | {"identityToken": "a.b.c"},
         base | {"identityToken": right["identityToken"][:-4] + "AAAA"},
     ]:
-        answer = post(site, content)
-        assert (answer.status, answer.code) == (400, "identity_token"), answer.body
+        assert post(site, content).must(400).code == "identity_token"
     # What is none of our nonces: of nobody, altered, another server's kind, a browser's.
     altered = nonce[:10] + ("A" if nonce[10] != "A" else "B") + nonce[11:]
     for wrong in ["x", nonce[:-1], nonce + "A", altered, web["state"][:200], hashed(nonce)]:
@@ -250,8 +249,7 @@ def test_without_a_stored_token_a_fresh_code_allows_the_revocation(site):
         answer = send(site, "DELETE", "/api/v1/account", content, token=app["token"])
         assert (answer.status, answer.code) == (400, code), (content, answer.body)
     assert count(site, "user") == 1
-    deleted = delete(site, app["token"], **good)
-    assert (deleted.status, deleted.json()) == (202, {"appleNotified": True})
+    assert delete(site, app["token"], **good).must(202).json() == {"appleNotified": True}
     assert people(site)[:2] == (0, 0)
     eventually(lambda: not site.apple.has_consent("ada"), "the end of the consent")
     assert delete(site, app["token"], **good).status == 401
@@ -260,8 +258,7 @@ def test_without_a_stored_token_a_fresh_code_allows_the_revocation(site):
 def test_an_app_learns_that_apple_cannot_be_notified(site):
     app = sign_in(site)
     site.operator.database("UPDATE apple_credential SET sealed_refresh_token = NULL")
-    deleted = delete(site, app["token"])
-    assert (deleted.status, deleted.json()) == (202, {"appleNotified": False})
+    assert delete(site, app["token"]).must(202).json() == {"appleNotified": False}
     assert people(site)[:2] == (0, 0)
     assert count(site, "revocation WHERE sealed_refresh_token IS NOT NULL") == 0
 

@@ -3,14 +3,13 @@ import contextlib
 import pytest
 
 from gallery import Gallery
-from party import Browser, Party, register
+from party import QUIET, Browser, Party, register
 from programs import ROOT, Program
 
 
 @pytest.fixture(scope="module")
 def site(make_shared_site):
-    return make_shared_site({
-        "log.level": "info", "server.trustedProxies": ["127.0.0.1"], "server.limits.signInsPerMinute": 100_000})
+    return make_shared_site(QUIET)
 
 
 @pytest.fixture(scope="module")

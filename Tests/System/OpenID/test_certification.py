@@ -167,8 +167,7 @@ def test_a_session_answers_without_a_page(module, name):
 def test_oidcc_codereuse(module):
     told = module.run()
     tokens = module.tokens(told)
-    again = module.party.redeem(told["code"], code_verifier=None)
-    assert again.status == 400 and again.json()["error"] == "invalid_grant"
+    assert module.party.redeem(told["code"], code_verifier=None).must(400).json()["error"] == "invalid_grant"
     # oidcc-codereuse-30seconds: what the code gave has ended (a warning in the suite if not).
     assert module.party.userinfo(tokens["access_token"]).status == 401
 

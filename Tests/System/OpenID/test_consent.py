@@ -63,7 +63,7 @@ def consents(site, browser) -> list[tuple[str, str]]:
 def test_the_page_says_who_asks_and_what_for(borrowed, ada):
     page = ada.get(borrowed.path(scope="openid email offline_access notes.read notes.write", resource=NOTES)).must(200)
     text = page.text
-    assert f"Grafana &lt;b&gt;\u05d0" in text and not re.search("[\u202a-\u202e]", text) and "Grafana\u2069" not in text
+    assert "Grafana &lt;b&gt;\u05d0" in text and not re.search("[\u202a-\u202e]", text) and "Grafana\u2069" not in text
     for words in (ASKS, "Not verified by", "borrowed.example.net", "Ada Byron", "the e-mail address that Apple gave us",
                   "<bdi>Notes &lt;i&gt;</bdi>, it can:", "Read your &lt;notes&gt;", "Write notes",
                   "this access until you end it on your account page", "Not now", "Use another account"):

@@ -1,13 +1,12 @@
 """Devices that show a code (RFC 8628): the endpoint, the page on which a person enters it, and what the device gets."""
 
-import html
 import re
 import sys
 from urllib.parse import urlencode
 
 import pytest
 
-from party import CALLBACK, Browser, Party, call, return_target
+from party import CALLBACK, Browser, Party, call, signed_in
 from patience import at_once, eventually
 from programs import ROOT, Program
 
@@ -35,15 +34,12 @@ class Device:
 
 
 def enter(browser: Browser, code: str, headers: dict | None = None, **more):
-    form = {"user_code": code} | more
-    return browser.send("POST", "/device", form, {"Origin": browser.site.origin} | (headers or {}))
+    return browser.send("POST", "/device", {"user_code": code} | more, {"Origin": browser.site.origin} | (headers or {}))
 
 
 def decide(browser: Browser, page, decision: str = "allow", **changes):
     """The answer to the button of the page that names the request."""
-    fields = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', page.text.partition("</form>")[0])
-    form = {name: html.unescape(value) for name, value in fields} | {"decision": decision} | changes
-    return browser.send("POST", "/device", form, {"Origin": browser.site.origin})
+    return browser.decide(page, decision, "/device", **changes)
 
 
 def add(site, client_id: str, *options: str) -> Party:
@@ -63,9 +59,7 @@ def television(site) -> Party:
 
 @pytest.fixture
 def ada(site) -> Browser:
-    browser = Browser(site)
-    browser.sign_in()
-    return browser
+    return signed_in(site)
 
 
 def test_a_device_is_allowed_and_gets_tokens_once(site, backup, ada):
@@ -187,10 +181,7 @@ def test_a_ticket_is_for_one_code_of_one_session(site, backup, ada):
     device, other = Device(backup), Device(backup)
     page = enter(ada, device.user_code)
     ticket = re.search(r'name="bramley_ticket" value="([^"]+)"', page.text)[1]
-    chie = Browser(site)
-    chie.sign_in("chie")
-    again = Browser(site)
-    again.sign_in()
+    chie, again = signed_in(site, "chie"), signed_in(site)
     for browser, code, given in ((ada, other.user_code, ticket), (chie, device.user_code, ticket), (again, device.user_code, ticket),
                                  (ada, device.user_code, ""), (ada, device.user_code, ticket[:-2])):
         answer = decide(browser, page, user_code=code, bramley_ticket=given).must(200)
@@ -207,9 +198,7 @@ def test_a_ticket_is_for_one_code_of_one_session(site, backup, ada):
 
 def test_two_people_at_once_only_one_is_taken(site, backup):
     device = Device(backup)
-    people = [Browser(site) for _ in range(6)]
-    for number, browser in enumerate(people):
-        browser.sign_in(("ada", "chie")[number % 2])
+    people = [signed_in(site, ("ada", "chie")[number % 2]) for number in range(6)]
     pages = [enter(browser, device.user_code) for browser in people]
     answers = at_once(len(people), lambda number: decide(people[number], pages[number]).must(200).text)
     assert sum("Your device is connected" in text for text in answers) == 1
@@ -228,18 +217,14 @@ def test_the_form_is_our_pages_alone(site, backup, ada):
 
 
 def test_five_wrong_codes_and_then_even_the_right_one_waits(site, backup):
-    device = Device(backup)
-    boris = Browser(site)
-    boris.sign_in("boris")
+    device, boris = Device(backup), signed_in(site, "boris")
     for _ in range(5):
         assert "That code is not valid" in enter(boris, WRONG).must(200).text
-    refused = enter(boris, device.user_code)
-    assert refused.status == 429 and 590 <= int(refused.headers["Retry-After"]) <= 600
+    assert 590 <= int(enter(boris, device.user_code).must(429).headers["Retry-After"]) <= 600
     # From one address, with several accounts.
     here = {"X-Forwarded-For": "203.0.113.99"}
     for person in ("ada", "chie"):
-        browser = Browser(site)
-        browser.sign_in(person)
+        browser = signed_in(site, person)
         for _ in range(2):
             assert enter(browser, WRONG, here).status == 200
     assert enter(browser, WRONG, here).status == 200
@@ -253,8 +238,7 @@ def test_five_wrong_codes_and_then_even_the_right_one_waits(site, backup):
 def test_between_the_button_and_the_poll_everything_can_end_it(site, how):
     client_id = f"ended-{how}"
     party = add(site, client_id, "--public", "--offline", "--device", "--group", "crew")
-    dana = Browser(site)
-    dana.sign_in("dana")
+    dana = signed_in(site, "dana")
     site.operator.bramley("users", "groups", dana.user(), "--set", "crew")
     device = Device(party, scope="openid offline_access")
     decide(dana, enter(dana, device.user_code))

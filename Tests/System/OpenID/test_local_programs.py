@@ -114,3 +114,28 @@ def test_a_sign_in_for_the_program_does_not_replace_the_click(site, desktop):
     page = browser.return_to(return_target(browser.get(desktop.path(prompt="login"))))
     assert "wants to know who you are" in page.must(200).text
     assert browser.decide(page).must(303).parameters()["code"]
+
+
+@pytest.mark.parametrize("signed_in", [True, False])
+def test_the_longest_request_has_room_in_the_form_that_decides_on_it(site, desktop, signed_in):
+    state, browser = "/" * 8_192, Browser(site)
+
+    def asked(size: int) -> str:
+        room = size - len(desktop.path(state=state, nonce="").partition("?")[2])
+        return desktop.path(state=state, nonce="n" * room).partition("?")[2]
+
+    if signed_in:
+        browser.sign_in()
+    page = browser.follow(browser.send("POST", "/oidc/authorize", asked(32_768)).must(303))
+    if not signed_in:
+        page = browser.return_to(return_target(page))
+    told = browser.decide(page.must(200)).must(303).parameters()
+    assert told["state"] == state and desktop.redeem(told["code"]).status == 200
+    assert browser.send("POST", "/oidc/authorize", asked(32_769)).status == 413
+
+
+def test_a_request_is_counted_as_the_form_escapes_it(desktop, ada):
+    """A tilde has one byte in an address, and three in a form."""
+    form = desktop.path(state="~" * 8_192, nonce="~" * 8_192).partition("?")[2]
+    assert len(form) < 32_768 and "%7E" not in form
+    assert ada.send("POST", "/oidc/authorize", form).status == 400

@@ -4,7 +4,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from party import Browser, Party, register
+from party import Browser, Party, register, signed_in
 
 BACK = "https://grafana.example.com/signed-out?from=bramley"
 
@@ -54,8 +54,7 @@ def test_sign_out_without_a_hint_asks_for_confirmation(browser, hint):
 
 
 def test_a_hint_for_another_person_asks_for_confirmation(site, browser, token):
-    other = Browser(site)
-    other.sign_in("boris")
+    other = signed_in(site, "boris")
     assert other.own(other.get(path(id_token_hint=token, post_logout_redirect_uri=BACK)).location) == "/logout"
     assert is_signed_in(other) and is_signed_in(browser)
 
@@ -64,8 +63,7 @@ def test_a_hint_for_another_person_asks_for_confirmation(site, browser, token):
     BACK + "/", BACK[:-1], "https://evil.example", "//evil.example", BACK.upper(), "javascript:alert(1)"])
 def test_only_registered_addresses_are_redirected_to(browser, token, uri):
     before = browser.site.server.text()
-    answer = browser.get(path(id_token_hint=token, post_logout_redirect_uri=uri))
-    assert answer.status == 400 and "Location" not in answer.headers
+    assert "Location" not in browser.get(path(id_token_hint=token, post_logout_redirect_uri=uri)).must(400).headers
     assert is_signed_in(browser), "nobody is signed out on the way to nowhere"
     assert f"post_logout_redirect_uri is {uri}, registered: {BACK}" in browser.site.server.text()[len(before):]
 

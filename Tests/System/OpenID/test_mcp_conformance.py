@@ -58,15 +58,23 @@ class TestAuthorizationServerMetadataEndpoint:
         answer = call(documents, "OPTIONS", "/.well-known/oauth-authorization-server", asked)
         assert "mcp-protocol-version" in (answer.headers["Access-Control-Allow-Headers"] or "").lower()
 
-    def test_an_issuer_with_a_path_is_found_at_the_last_address(self, make_site):
-        """A client goes on after 404, and stops after a failure of the server."""
+    def test_an_issuer_with_a_path_is_found_at_every_address(self, make_site):
+        """RFC 8414 §3.1 puts the path after the name. A client goes on after 404, and stops after a server's failure."""
         site = make_site({"log.level": "info"}, start=False)
         host, issuer = {"Host": urlsplit(site.origin).netloc}, site.origin + "/id"
         site.configure({"publicURL": issuer})
         register(site.start())
-        *inserted, appended = well_known_urls(issuer)
-        assert [call(site.port, "GET", path, host).status for path in inserted] == [404, 404]
-        assert call(site.port, "GET", appended, host).must(200).json()["issuer"] == issuer
+        answers = [call(site.port, "GET", path, host).must(200) for path in well_known_urls(issuer)]
+        assert len(answers) == 3 and len({answer.body for answer in answers}) == 1
+        assert answers[0].json()["issuer"] == issuer
+        asked = host | {"Origin": "https://inspector.example", "Access-Control-Request-Method": "GET"}
+        for path in well_known_urls(issuer):
+            assert call(site.port, "OPTIONS", path, asked).headers["Access-Control-Allow-Origin"], path
+            assert call(site.port, "POST", path, host, "").status == 405
+        # Of another issuer on this host, and of none.
+        for path in ("oauth-authorization-server", "oauth-authorization-server/other", "jwks.json/id"):
+            answer = call(site.port, "GET", "/.well-known/" + path, host).must(404)
+            assert answer.json()["code"] == "not_found"
 
 
 class TestAuthorizationCodeGrant:

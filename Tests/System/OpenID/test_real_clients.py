@@ -1,5 +1,6 @@
-"""Programs that others wrote: mod_auth_openidc, mozilla-django-oidc, and the library of GitLab and Rails."""
+"""Programs that others wrote: mod_auth_openidc, mozilla-django-oidc, the library of GitLab and Rails, phones."""
 
+import re
 import sys
 from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -7,8 +8,8 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 import requests
 
-from others import HERE, Walk, recipe
-from party import register_here, return_target
+from others import HERE, RECIPES, Walk, recipe
+from party import Browser, Party, register_here, return_target
 from patience import PATIENCE, eventually
 from programs import Program
 
@@ -152,3 +153,24 @@ def test_omniauth_signs_somebody_in(site, run, name, place):
         CLIENT_SECRET=party.secret)
     walk = Walk(site, origin)
     assert walk.opens("/").json() == {"uid": walk.browser.user(), "email": "ada@example.com", "name": "Ada Byron"}
+
+
+@pytest.mark.parametrize("page", ["android", "flutter"])
+def test_the_registration_of_the_page_is_all_that_the_app_needs(site, page):
+    text = (RECIPES / f"{page}.md").read_text()
+    line = re.search(r"^bramley (clients add .*)$", text, re.MULTILINE)[1].replace('"Our app"', "App").split()
+    site.operator.bramley(*line)
+    redirect, back = (line[line.index(option) + 1] for option in ("--redirect-uri", "--logout-uri"))
+    app, browser = Party(site, page, None, redirect), Browser(site)
+    answer = app.authorize(browser, scope="openid profile email offline_access")
+    assert answer.location.startswith(redirect + "?")
+    first = app.redeem(answer.parameters()["code"]).must(200).json()
+    second = app.refresh(first["refresh_token"]).must(200).json()
+    assert app.userinfo(second["access_token"]).must(200).json()["sub"] == app.claims(first["id_token"])["sub"]
+    hint = {"id_token_hint": second["id_token"], "post_logout_redirect_uri": back, "state": "x"}
+    assert browser.get("/oidc/logout?" + urlencode(hint)).location == back + "?state=x"
+    assert browser.get("/account").status != 200
+    # It outlives the session, until it is revoked.
+    last = app.refresh(second["refresh_token"]).must(200).json()["refresh_token"]
+    app.post("/oidc/revoke", {"token": last}).must(200)
+    assert app.refresh(last).json()["error"] == "invalid_grant"

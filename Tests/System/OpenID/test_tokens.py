@@ -7,7 +7,7 @@ from urllib.parse import quote_plus
 
 import pytest
 
-from party import CALLBACK, Browser, Party, basic, call, register
+from party import CALLBACK, Browser, Party, basic, call, register, signed_in
 from patience import at_once
 from web import SESSION, part_of
 
@@ -16,9 +16,7 @@ KINDS = ("access", "refresh", "id")
 
 @pytest.fixture(scope="module")
 def browser(site):
-    browser = Browser(site)
-    browser.sign_in()
-    return browser
+    return signed_in(site)
 
 
 def kept(site, column: str, table: str) -> list[bytes]:
@@ -52,8 +50,7 @@ def test_a_code_is_valid_for_a_minute_and_an_access_token_for_an_hour(site, graf
     {"code": "boc_" + "A" * 64}, {"code": "nonsense"}])
 def test_a_code_is_bound_to_client_redirect_and_verifier(grafana, browser, changes):
     code = grafana.code(browser)
-    answer = grafana.redeem(**{"code": code} | changes)
-    assert (answer.status, answer.json()["error"]) == (400, "invalid_grant")
+    assert grafana.redeem(**{"code": code} | changes).must(400).json()["error"] == "invalid_grant"
     assert grafana.redeem(code).status == 200, "a wrong try must not use it up"
 
 
@@ -150,8 +147,7 @@ def test_two_authentication_methods_at_once_are_refused(grafana):
     (None, "invalid_request"), ("authorization_code", "invalid_request"), ("refresh_token", "invalid_request"),
     *((grant, "unsupported_grant_type") for grant in ("password", "client_credentials", "implicit"))])
 def test_other_grant_types_are_refused(grafana, grant, error):
-    answer = grafana.post("/oidc/token", {"grant_type": grant})
-    assert (answer.status, answer.json()["error"]) == (400, error)
+    assert grafana.post("/oidc/token", {"grant_type": grant}).must(400).json()["error"] == error
 
 
 def test_the_token_response_has_the_documented_members(grafana, browser):

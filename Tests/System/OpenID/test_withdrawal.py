@@ -1,17 +1,17 @@
 """Withdrawn consent stops everything, as the table of docs/apps/openid.md says: on SQLite, and on three servers over
 PostgreSQL of which one stands still meanwhile. Tests/Load/Chaos/withdrawals.py does it ten thousand times."""
 
-import http.server
 import json
 import socket
 import ssl
 import sys
-import threading
 import time
 
 import pytest
 
+from answering import Answering
 from authority import Authority
+from party import QUIET
 from patience import PATIENCE, eventually
 from postgres import Cluster
 from programs import ROOT, free_port
@@ -22,7 +22,7 @@ sys.path.append(str(ROOT / "Tests/System/PostgreSQL"))
 from nodes import House  # noqa: E402
 
 TABLE = table()
-QUIET = {"log.level": "info", "server.limits.signInsPerMinute": 100_000, "server.trustedProxies": ["127.0.0.1"]}
+ALLOWED = QUIET | {"openid.clientDocuments": ["localhost"]}
 
 
 class Documents:
@@ -36,24 +36,10 @@ class Documents:
         document = json.dumps({
             "client_id": self.client_id, "client_name": "Pocket agent", "redirect_uris": [CALLBACK],
             "token_endpoint_auth_method": "none"}).encode()
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):
-                self.send_response(200)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(document)))
-                self.end_headers()
-                self.wfile.write(document)
-
-            def log_message(self, *_):
-                pass
-
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", self.port), Handler)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(*authority.issue("localhost").write(folder, "document"))
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        self.end = server.shutdown
+        answer = 200, {"Content-Type": "application/json"}, document
+        self.end = Answering(lambda *_: answer, self.port, tls=context).stop
         # Takes the host out of the settings of every server, and starts them again.
         self.disallow = None
 
@@ -68,8 +54,7 @@ def documents(tmp_path_factory):
 @pytest.fixture(scope="module")
 def one(make_shared_site, documents):
     """A server over SQLite."""
-    allowed = {"openid.clientDocuments": ["localhost"]}
-    site = make_shared_site(QUIET | allowed, start=False).start(documents.environment)
+    site = make_shared_site(ALLOWED, start=False).start(documents.environment)
     place = Place(site, documents=documents)
 
     def disallow() -> None:
@@ -85,7 +70,7 @@ def one(make_shared_site, documents):
 def three(binaries, tmp_path_factory, documents):
     """Three servers over PostgreSQL. Things are done at the first; the second stands still meanwhile."""
     cluster = Cluster()
-    house = House(binaries, tmp_path_factory.mktemp("house"), cluster, 3, QUIET | {"openid.clientDocuments": ["localhost"]})
+    house = House(binaries, tmp_path_factory.mktemp("house"), cluster, 3, ALLOWED)
     for node in house.nodes:
         node.operator = node_operator(house, node)
         node.start(documents.environment)

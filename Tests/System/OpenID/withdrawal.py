@@ -1,13 +1,12 @@
 """The table of docs/apps/openid.md, "What ends what": read from the document, and done to a running server."""
 
-import base64
 import json
 import re
 import secrets
 from dataclasses import dataclass
 
 from operating import Operator
-from party import Browser, Party, call, hidden_fields
+from party import Browser, Party, basic, call, signed_in
 from programs import ROOT
 from web import SAME_ORIGIN, bearer
 
@@ -62,8 +61,7 @@ class Place:
         return call(self.site, method, "/api/v1" + path, {"Content-Type": "application/json"}, body, token=self.key)
 
     def introspect(self, place, token: str, by_service: bool) -> dict:
-        basic = base64.b64encode(f"notes:{self.service_secret}".encode()).decode()
-        headers = {"Authorization": f"Basic {basic}"} if by_service else bearer(self.key)
+        headers = basic("notes", self.service_secret) if by_service else bearer(self.key)
         answer = call(place, "POST", "/api/v1/introspect", headers, form={"token": token})
         # A service that is gone is told nothing.
         return {"active": False} if by_service and answer.status == 401 else answer.must(200).json()
@@ -85,8 +83,7 @@ class Held:
     @classmethod
     def make(cls, place: Place, person: str, party: Party) -> "Held":
         """`access`, `service`: tokens, of a grant with offline access (True) or without."""
-        browser = Browser(place.site)
-        browser.sign_in(person)
+        browser = signed_in(place.site, person)
         user = browser.session()["user"]["id"]
 
         def tokens(service: bool, offline: bool) -> dict:
@@ -105,9 +102,8 @@ class Held:
             return None
         asked = {"scope": SCOPES + " offline_access", "resource": SERVICE}
         begun = party.post("/oidc/device_authorization", asked).must(200).json()
-        origin = {"Origin": place.site.origin}
-        page = browser.send("POST", "/device", {"user_code": begun["user_code"]}, origin).must(200)
-        browser.send("POST", "/device", hidden_fields(page) | {"decision": "allow"}, origin).must(200)
+        page = browser.send("POST", "/device", {"user_code": begun["user_code"]}, {"Origin": place.site.origin}).must(200)
+        browser.decide(page, path="/device").must(200)
         return begun["device_code"]
 
     def states(self, place) -> dict[str, str]:
@@ -172,14 +168,12 @@ def granted(answer) -> str:
 # The causes: each makes what it needs, and returns what is held and a function that withdraws.
 
 def by_apple(kind: str):
-    return lambda place, person: (held := Held.make(place, person, place.client()), lambda: place.apple.notify(kind, person))
+    return lambda place, person: (Held.make(place, person, place.client()), lambda: place.apple.notify(kind, person))
 
 
 def by_api(method: str, body: dict | None = None):
-    def cause(place: Place, person: str):
-        held = Held.make(place, person, place.client())
-        return held, lambda: check(place.api(method, f"/users/{held.user}", body))
-    return cause
+    return lambda place, person: (
+        held := Held.make(place, person, place.client()), lambda: check(place.api(method, f"/users/{held.user}", body)))
 
 
 def check(answer) -> None:
@@ -197,9 +191,7 @@ def by_command(*arguments: str):
 
 def by_group(place: Place, person: str):
     party = place.client("--group", "staff")
-    browser = Browser(place.site)
-    browser.sign_in(person)
-    user = browser.session()["user"]["id"]
+    user = signed_in(place.site, person).session()["user"]["id"]
     place.operator.bramley("users", "groups", user, "--add", "staff")
     held = Held.make(place, person, party)
     return held, lambda: check(place.api("PATCH", f"/users/{user}", {"groups": []}))
@@ -207,20 +199,15 @@ def by_group(place: Place, person: str):
 
 def by_service(*arguments: str):
     """A service that changes is registered anew afterwards."""
-    def cause(place: Place, person: str):
-        held = Held.make(place, person, place.client())
-        return held, lambda: place.operator.bramley("services", *arguments)
-    return cause
+    return lambda place, person: (
+        Held.make(place, person, place.client()), lambda: place.operator.bramley("services", *arguments))
 
 
 def by_page(path: str, form: dict, elsewhere: bool = False):
     """A form of the account page; `elsewhere`: in another browser of the same person."""
     def cause(place: Place, person: str):
         held = Held.make(place, person, place.client())
-        browser = place_browser(place.site, held.browser)
-        if elsewhere:
-            browser = Browser(place.site)
-            browser.sign_in(person)
+        browser = signed_in(place.site, person) if elsewhere else place_browser(place.site, held.browser)
         fields = {name: value.replace("{}", held.party.client_id) for name, value in form.items()}
         origin = SAME_ORIGIN | {"Origin": place.site.origin}
         return held, lambda: check(browser.send("POST", path, fields, origin))

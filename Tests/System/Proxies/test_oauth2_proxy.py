@@ -108,8 +108,7 @@ def test_the_application_gets_the_identity_fields(shared):
     assert seen.target == "/page?a=1" and seen.one("X-User").startswith("usr_")
     assert seen.one("X-Email") == seen.one("X-Preferred-Username") == "ada@example.com"
     assert not seen.all("X-Access-Token")
-    info = client.send(f"{APP}/oauth2/userinfo", FETCH)
-    assert info.status == 200 and info.json()["email"] == "ada@example.com"
+    assert client.send(f"{APP}/oauth2/userinfo", FETCH).must(200).json()["email"] == "ada@example.com"
     # By rules, with what those files send of a request.
     assert client.send(f"{APP}/admin/x").status == 403
 

@@ -79,10 +79,7 @@ def test_signed_in_public_and_forbidden(site, document, cookie):
     assert answer.status == 204
     assert answer.headers["X-Auth-Request-Email"] == "ada@example.com"
     assert all(answer.headers[name] is not None for name in IDENTITY)
-    public = ask(site, document, FETCH, "/public/x")
-    assert public.status == 204 and public.headers["X-Auth-Request-User"] == ""
-    page = ask(site, document, PAGE, "/admin/x", cookie=cookie)
-    assert page.status == 403 and "You don’t have access to this page" in page.text
-    program = ask(site, document, FETCH, "/admin/x", cookie=cookie)
-    assert program.status == 403 and "<html" not in program.text
+    assert ask(site, document, FETCH, "/public/x").must(204).headers["X-Auth-Request-User"] == ""
+    assert "You don’t have access to this page" in ask(site, document, PAGE, "/admin/x", cookie=cookie).must(403).text
+    assert "<html" not in ask(site, document, FETCH, "/admin/x", cookie=cookie).must(403).text
     assert ask(site, document, PAGE, "/public/../admin", cookie=cookie).status == 403

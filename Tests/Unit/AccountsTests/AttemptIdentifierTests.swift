@@ -4,7 +4,6 @@ import Testing
 
 @testable import Accounts
 
-/// What a used attempt is stored under.
 @Suite struct AttemptIdentifierTests {
     private func identifier(_ state: String, at milliseconds: Int64) -> [UInt8] {
         SealedAttempt.identifier(of: SHA256.hash(utf8: state), issuedAt: Timestamp(milliseconds: milliseconds)).bytes

@@ -112,8 +112,6 @@ import Testing
         #expect(ReasonCode.accountAlreadyLinked.rawValue == "account-already-linked")
     }
 
-    // MARK: After it was completed
-
     private static func user(
         _ state: User.State, _ externalID: String?, _ credential: CredentialState, other: CredentialState? = nil
     ) -> User {

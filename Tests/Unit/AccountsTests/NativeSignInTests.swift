@@ -148,5 +148,4 @@ import Testing
         #expect(await bench.native(asked).name == "signedIn")
     }
 
-    // MARK: Deletion with a fresh code
 }

@@ -2,7 +2,6 @@ import Testing
 
 @testable import Accounts
 
-/// By which words a name is found.
 @Suite struct SearchWordsTests {
     @Test(
         "a name is found by beginnings of its words, in any case and without accents",

@@ -89,7 +89,6 @@ final class FakeApple: IdentityProvider {
     }
 }
 
-/// Gives the same bytes again and again.
 struct FixedRandom: RandomSource {
     var byte: UInt8
     func bytes(_ count: Int) -> [UInt8] { [UInt8](repeating: byte, count: count) }

@@ -6,6 +6,7 @@ import HTTPTypes
 import IndependentSigning
 import LogRecording
 import Logging
+import Storage
 import Synchronization
 import Testing
 

@@ -174,7 +174,6 @@ struct Fixture {
     }
 }
 
-/// A response, read to its end.
 struct Answer {
     var status: Int
     var fields: HTTPFields

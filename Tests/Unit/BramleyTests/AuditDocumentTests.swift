@@ -3,7 +3,6 @@ import Testing
 
 @testable import Accounts
 
-/// The pages of the audit log and of the events list every type, and no other.
 @Suite struct AuditDocumentTests {
     @Test(arguments: [
         ("docs/operate/audit-log.md", AuditEntry.Kind.allCases.map(\.rawValue)),

@@ -3,7 +3,6 @@ import Bramley
 import Foundation
 import Testing
 
-/// The pages for operators hold an example of every command, and every example is one the program understands.
 @Suite struct CommandDocumentTests {
     /// `bramley users list`, for every command that has no commands below it.
     private static func leaves(of command: any ParsableCommand.Type, path: [String]) -> [[String]] {
@@ -84,7 +83,8 @@ import Testing
         "users import", "users export", "sessions revoke",
         "sessions revoke --all --user usr_00000000000000000000000000",
         "sessions revoke usr_00000000000000000000000000", "notifications show", "notifications replay",
-        "notifications replay a --unknown-subjects", "notifications list --outcome lost", "events tail -n -1",
+        "notifications replay a --unknown-subjects", "notifications list --outcome lost",
+        "notifications list --outcome duplicate", "events tail -n -1",
         "credentials resume now", "credentials status --accept", "events tail --type user.vanished",
         "events tail --after usr_00000000000000000000000000", "transfer import --skip-refused",
         "links list --state lost", "links retry usr_1", "links retry lnk_1",

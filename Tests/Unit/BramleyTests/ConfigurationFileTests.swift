@@ -1,7 +1,6 @@
 import Bramley
 import Testing
 
-/// The strict reading of the file.
 struct ConfigurationFileTests {
     let fixture: ConfigurationFixture
 

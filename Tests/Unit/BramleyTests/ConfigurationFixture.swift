@@ -47,7 +47,6 @@ final class ConfigurationFixture {
         return String(decoding: data, as: UTF8.self)
     }
 
-    /// Loads a good configuration with changes.
     func load(
         _ changes: [String: Any] = [:], environment: [String: String] = [:], flags: [String] = [],
         simulatedApple: SimulatedApple = .refused
@@ -83,7 +82,6 @@ final class ConfigurationFixture {
     }
 }
 
-/// The root of the package.
 let packageRoot = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent().deletingLastPathComponent()
 
@@ -97,7 +95,6 @@ let packageSources: [String: String] = {
     }
     return texts
 }()
-/// A text of the package.
 func text(ofFile path: String) throws -> String {
     try String(contentsOf: packageRoot.appending(path: path), encoding: .utf8)
 }

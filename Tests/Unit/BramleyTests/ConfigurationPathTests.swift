@@ -86,8 +86,6 @@ import Web
         #expect(ConfigurationFolder(of: "/etc/bramley/config.json").relative("data") == here + "/data")
     }
 
-    // MARK: Which file
-
     private func load(
         _ path: String? = nil, system: String, _ environment: [String: String] = [:]
     ) -> Result<LoadedConfiguration, ConfigurationFailure> {
@@ -154,8 +152,6 @@ import Web
         let problems = try ConfigurationFixture().problems(environment: ["BRAMLEY_CONFG": "x"])
         #expect(problems.contains { $0.remedy == "Did you mean BRAMLEY_CONFIG?" })
     }
-
-    // MARK: Commands
 
     @Test("A database command needs no other file")
     func commandsNeedNoOtherFile() throws {

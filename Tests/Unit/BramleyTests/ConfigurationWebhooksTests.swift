@@ -141,8 +141,6 @@ struct ConfigurationWebhooksTests {
             try problems(["url": "https://a.example/", "secret": Self.secret, "events": names]) == ["webhooks.events"])
     }
 
-    // MARK: One for each
-
     private static let three = ["https://a.example/", "https://b.example/x", "https://c.example/"]
 
     @Test func readsASecretForEachAddress() throws {

@@ -2,7 +2,6 @@ import ArgumentParser
 import Bramley
 import Testing
 
-/// docs/reference/doctor.md names every kind of finding the program knows, and commands that it understands.
 @Suite struct DoctorDocumentTests {
     private let page = ReferencePage.doctor.text
 

@@ -136,8 +136,6 @@ import Testing
         #expect(line.credential?.token.value == token)
     }
 
-    // MARK: Lines
-
     private func lines(_ bytes: [UInt8]) throws -> (lines: [LineReader.Line], number: Int) {
         let path = FileManager.default.temporaryDirectory.appending(path: "lines-\(UUID().uuidString)").path
         try Data(bytes).write(to: URL(filePath: path))

@@ -6,7 +6,6 @@ import Synchronization
 import Testing
 
 struct LineLogHandlerTests {
-    /// Keeps the lines in memory.
     final class Memory: LogSink {
         private let storage = Mutex<[[UInt8]]>([])
         var lines: [String] { storage.withLock { $0.map { String(decoding: $0, as: UTF8.self) } } }

@@ -20,8 +20,6 @@ struct MetricsDocumentTests {
         }
     }
 
-    // MARK: What queries them
-
     /// Names of ours in a text that are no metric, with the series of histograms told apart.
     private func unknown(in text: String) -> Set<String> {
         let names = Self.families.flatMap { family in

@@ -125,8 +125,6 @@ struct PagesConfigurationTests {
         #expect(try problems().allSatisfy { $0.contains("is not used") })
     }
 
-    // MARK: check renders
-
     @Test func checkRendersEveryPage() throws {
         #expect(try checked() == nil)
         try write(
@@ -177,8 +175,6 @@ struct PagesConfigurationTests {
             return error.description
         }
     }
-
-    // MARK: export
 
     @Test func exportedFilesAreAGoodDirectory() throws {
         let target = fixture.directory.appending(path: "new/pages").path

@@ -1,8 +1,8 @@
 import Accounts
 import Bramley
+import Foundation
 import Testing
 
-/// Every code is explained, and is one that something is refused with.
 @Suite struct ReasonCodeDocumentTests {
     @Test(arguments: ReasonCode.allCases)
     func everyCodeHasARow(code: ReasonCode) {
@@ -10,6 +10,14 @@ import Testing
         #expect(page.contains("\n- `\(code.rawValue)` (\(entry.status)): \(entry.happened)"))
         #expect((300..<600).contains(entry.status))
         #expect([entry.happened, entry.seen, entry.remedy].allSatisfy { !$0.isEmpty && !$0.contains("|") })
+    }
+
+    @Test("An expired cursor leads to the section that says how to continue")
+    func cursorExpired() throws {
+        #expect(ReasonCode.cursorExpired.entry.remedy.contains("(api.md#get-apiv1events)"))
+        let sections = try text(ofFile: "docs/reference/api.md").components(separatedBy: "\n## ")
+        let section = try #require(sections.first { $0.hasPrefix("GET /api/v1/events\n") })
+        #expect(section.contains("On 410"))
     }
 
     @Test func everyCodeIsUsed() {

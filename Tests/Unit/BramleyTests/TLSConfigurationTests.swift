@@ -47,8 +47,6 @@ struct TLSConfigurationTests {
         }
     }
 
-    // MARK: Accepted
-
     @Test("A pair is accepted with damaged line ends", arguments: [" ", "", "\r\n", "\\n", "\n\t"])
     func acceptsAPastedPair(become: String) throws {
         let issued = try maker.issue(["id.example.com"])
@@ -102,8 +100,6 @@ struct TLSConfigurationTests {
         let problems = try problems(["certificateFile": open, "privateKeyFile": both])
         #expect(problems.map(\.key) == ["server.certificateFile"])
     }
-
-    // MARK: What is refused
 
     /// What is given, by placeholder, and the key that is complained about.
     @Test(arguments: [
@@ -184,8 +180,6 @@ struct TLSConfigurationTests {
         #expect(problems.filter { $0.severity == .error }.map(\.key) == ["server.certificateFile"])
     }
 
-    // MARK: What is doubted
-
     /// 90 days from now on: near its end below a fifth of them.
     @Test(
         arguments: [
@@ -219,8 +213,6 @@ struct TLSConfigurationTests {
             #expect(problems.first?.fault.contains(words) == true, "\(problems)")
         }
     }
-
-    // MARK: The plain port, and the PROXY protocol
 
     @Test(
         arguments: [

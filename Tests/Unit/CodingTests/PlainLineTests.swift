@@ -1,7 +1,6 @@
 import Coding
 import Testing
 
-/// Names and lists that people write.
 @Suite struct PlainLineTests {
     @Test(arguments: [
         "admins", "a b", "Ärzte", "研究", "a.b-c_d", "a\u{A0}b", "x\u{301}", "\u{301}x", "قسم\u{200C}ها",

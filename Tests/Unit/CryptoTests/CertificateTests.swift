@@ -100,8 +100,6 @@ import Testing
         #expect(try !Self.chain(text).leaf.covers("id.example.com"))
     }
 
-    // MARK: Keys
-
     @Test func keys_areReadInTheirUsualForms() throws {
         let maker = try Self.maker.get()
         for kind in [CertificateMaker.Key.p256, .rsa2048] {

@@ -1,7 +1,6 @@
 import Coding
 import Foundation
 
-/// Reads the files beside the tests.
 enum TestVectors {
     static let directory = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Vectors")
 

@@ -4,7 +4,6 @@ import Testing
 
 @testable import HTTP
 
-/// The client's idle connections.
 @Suite struct ConnectionPoolTests {
     private final class Held {
         weak var stream: SocketStream?

@@ -9,8 +9,6 @@ import Testing
     private static let address = IPAddress.v4(0x0102_0304)
     private static let free = MemoryBudget.free
 
-    // MARK: Counting
-
     @Test func connectionReturnsWhatExceedsItsShare() {
         let budget = MemoryBudget(bytes: 400_000)
         do {
@@ -55,8 +53,6 @@ import Testing
         other.release(30_000)
         #expect(budget.remaining >= 0)
     }
-
-    // MARK: HTTP/1.1
 
     @Test func withoutRoomALargeContentIsA503AndASmallOneIsServed() async throws {
         let configuration = HTTPServerConfiguration {
@@ -122,8 +118,6 @@ import Testing
             holder.close()
         }
     }
-
-    // MARK: HTTP/2
 
     @Test func aStreamOfHTTP2WithoutRoomIsA503AndTheOthersGoOn() async throws {
         let configuration = HTTPServerConfiguration { $0.memory = MemoryBudget(bytes: 240_000) }

@@ -25,8 +25,6 @@ import Testing
         }
     }
 
-    // MARK: HTTP/2
-
     /// Regression: through one connection of a proxy, 16 slow uploads refused everybody else's.
     @Test func trustedProxyMaySendAsManyContentsAsRequests() async throws {
         let proxies = TrustedProxies([try #require(IPNetwork("127.0.0.0/8"))])

@@ -42,7 +42,6 @@ enum SpokenVersion: Sendable {
     case http1, http2
 }
 
-/// The other end of the server under test.
 struct Peer: Sendable {
     let address: SocketAddress
     let loop: EventLoop

@@ -30,8 +30,6 @@ import Testing
         try await lines(AuditFilter(user: user)).map(\.kind)
     }
 
-    // MARK: Audited actions
-
     @Test func signInIsAuditedWithActorNetworkAndPerson() async throws {
         let result = try await AuditActor.$current.withValue(.visitor(network: "192.0.2.0/24")) {
             try await signIn()
@@ -167,8 +165,6 @@ import Testing
         #expect(try await lines(AuditFilter(kinds: [.sessionEnded])) == [])
     }
 
-    // MARK: In one transaction
-
     @Test func changesThatFailAreNotAudited() async throws {
         let before = try await lines().count
         await #expect(throws: Failure.self) {
@@ -179,8 +175,6 @@ import Testing
         }
         #expect(try await lines().count == before)
     }
-
-    // MARK: Nobody is named
 
     @Test("after a deletion nothing in the file names the person, and their id finds the lines", .onSQLite)
     func erasure() async throws {
@@ -229,8 +223,6 @@ import Testing
         #expect(left.map(\.kind) == [.signIn])
         third.close()
     }
-
-    // MARK: Reading and keeping
 
     @Test("lines are deleted in batches at their time, and none before", arguments: [1, 450])
     func retention(count: Int) async throws {

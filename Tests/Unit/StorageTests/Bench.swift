@@ -154,7 +154,6 @@ extension Bench {
         _ = try await database.recordCheck(.dead, of: try #require(begun.first), at: now)
     }
 
-    /// Everything on disk of the database.
     func databaseBytes() throws -> [UInt8] {
         var bytes: [UInt8] = []
         for name in ["bramley.db", "bramley.db-wal"] {

@@ -8,7 +8,6 @@ import Testing
 @testable import Accounts
 @testable import Storage
 
-/// The contract of a connection.
 @Suite(.onSQLite) final class ConnectionTests {
     private let path: String
     private let folder: TemporaryFolder

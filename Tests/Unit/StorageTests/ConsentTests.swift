@@ -263,6 +263,41 @@ import Testing
         #expect(try await consents(ann.user.id).isEmpty)
     }
 
+    @Test(
+        "Apple's word that comes after a new sign-in ends what was allowed before, and nothing that was allowed since",
+        arguments: [false, true])
+    func endedLate(isSignedOut: Bool) async throws {
+        let first = try await signIn()
+        try await allow("foreign", "openid offline_access", first)
+        let withdrawn = now
+        bench.clock.advance(seconds: 60)
+        let second = try await signIn()
+        try await change("later") { $0.needsConsent = true }
+        try await allow("later", "openid", second)
+        #expect(try await answer("foreign", "openid", second) == "code")
+        if isSignedOut { _ = try await database.endSession(second.session.id, cause: .signOut, at: now) }
+        bench.clock.advance(seconds: 1)
+        _ = try await database.apply(notification(.consentRevoked, time: withdrawn), team: Bench.team, at: now)
+        #expect(try await consents(first.user.id) == ["later  openid"])
+        let held = try await database.applications(of: first.user.id, at: now)
+        #expect(held?.map(\.client.rawValue) == ["later"])
+        let third = isSignedOut ? try await signIn() : second
+        #expect(try await answer("foreign", "openid", third) == "ask")
+        #expect(try await answer("later", "openid", third) == "code")
+    }
+
+    @Test("a decision's seal is no mark of a request, and neither is another request's")
+    func seals() throws {
+        let (request, other) = (SHA256.hash(utf8: "request"), SHA256.hash(utf8: "other"))
+        let seal = RequestSeal(time: now, name: "ses_1")
+        for (kind, wrong) in [(RequestSeal.Kind.mark, RequestSeal.Kind.decision), (.decision, .mark)] {
+            let text = seal.text(kind, for: request, with: bench.keyring)
+            #expect(RequestSeal.open(text, kind, for: request, with: bench.keyring) == seal)
+            #expect(RequestSeal.open(text, wrong, for: request, with: bench.keyring) == nil)
+            #expect(RequestSeal.open(text, kind, for: other, with: bench.keyring) == nil)
+        }
+    }
+
     @Test("a remembered consent is listed and ended without any token")
     func listedWithoutTokens() async throws {
         let ann = try await signIn()

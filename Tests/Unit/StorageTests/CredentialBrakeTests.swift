@@ -58,8 +58,6 @@ import Testing
         }
     }
 
-    // MARK: The brake
-
     @Test("dead answers up to a twentieth of the hour's checks are applied; one more stops the checks")
     func share() async throws {
         try await people(421)
@@ -160,8 +158,6 @@ import Testing
         #expect(try await dead(checks.prefix(25)).allSatisfy { $0 == .superseded })
         #expect(try await status().dead == 0)
     }
-
-    // MARK: The pause
 
     private func refuse(_ check: DueCheck) async throws {
         let answer = CheckAnswer.clientRefused(detail: "invalid_client", retryAt: now.adding(seconds: 3_600))

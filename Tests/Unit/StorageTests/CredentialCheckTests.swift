@@ -7,7 +7,6 @@ import Testing
 
 @testable import Accounts
 
-/// The daily checks in the database: plans, marks, answers.
 @Suite struct CredentialCheckTests {
     private static let scope = CheckScope(team: Bench.team, clients: [Bench.web, ClientID("com.example.app")])
     private static let day: Int64 = 86_400

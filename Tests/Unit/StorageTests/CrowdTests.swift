@@ -1,6 +1,7 @@
 import Coding
 import Foundation
 import Gates
+import Strangers
 import Testing
 
 @testable import Accounts
@@ -15,8 +16,6 @@ import Testing
         bench = try Bench()
         database = try bench.open()
     }
-
-    // MARK: Numbers that are kept
 
     @Test("an old number is returned at once, while it is counted again")
     func nobodyWaitsForASlowCount() async throws {
@@ -41,8 +40,6 @@ import Testing
         #expect(try await numbers.current { () throws(Failure) in throw Failure(store: .late) } == 1)
         while try await numbers.current({ 2 }) == 1 { await Task.yield() }
     }
-
-    // MARK: The audit log
 
     /// Lines, the first of them a rare one, each a second after the one before.
     private func write(lines: Int) throws {
@@ -102,8 +99,6 @@ import Testing
         #expect(plan.count { $0.contains("USING INDEX audit_type (type=? AND sequence<?)") } == 2, "\(plan)")
         #expect(!plan.contains { $0.contains("SCAN audit") }, "\(plan)")
     }
-
-    // MARK: The journal
 
     @Test("the last entries of a rare type are found at the beginning of a long journal")
     func rareEntries() async throws {

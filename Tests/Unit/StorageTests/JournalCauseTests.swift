@@ -7,7 +7,6 @@ import Testing
 @testable import Accounts
 @testable import Storage
 
-/// Every change has its event for applications.
 @Suite struct JournalCauseTests {
     /// A change of something, made on a database where ann (`p0`) is signed in, and the events it is told by.
     struct Change: Sendable, CustomTestStringConvertible {

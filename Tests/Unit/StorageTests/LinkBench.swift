@@ -212,7 +212,6 @@ final class LinkBench: Sendable {
             signIn.receive(body, binding: .value(browser ?? self.browser)), sameOrigin: false, device: device)
     }
 
-    /// A plain sign-in of this person.
     func signInWithApple(_ subject: String = "ann") async -> SignInOutcome {
         let attempt = signIn.begin(binding: browser, returnTo: Self.targets.defaultTarget, replacing: nil)
         return await post(form(attempt, subject))

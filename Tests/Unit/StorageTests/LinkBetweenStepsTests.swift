@@ -11,8 +11,6 @@ import Testing
 @Suite struct LinkBetweenStepsTests {
     private static let otherTeam = TeamID("OTHER12345")
 
-    // MARK: While an identity waits
-
     /// What happens while a link waits for its code.
     enum Meanwhile: String, CaseIterable, Sendable {
         case disabled, pending, deleted, consentRevoked, erasedByApple, disabledByApple
@@ -66,8 +64,6 @@ import Testing
         for _ in 0..<2 { #expect(await reason { _ = try await bench.complete(link, code) } == "revoked") }
         #expect(try await bench.database.users(UserFilter(), after: nil, limit: 10).items.isEmpty)
     }
-
-    // MARK: Another configuration
 
     @Test("an identity of a former team does not complete a link", arguments: LinkKind.allCases)
     func teamChanged(kind: LinkKind) async throws {
@@ -134,8 +130,6 @@ import Testing
         #expect(try await alone.row(link.id).failure == "unreadable")
         #expect(try await alone.user() == nil)
     }
-
-    // MARK: What the identity brings
 
     @Test("a deletion revokes both the link's token and the earlier one", arguments: [false, true])
     func deletionTellsApple(isKnown: Bool) async throws {

@@ -166,8 +166,6 @@ import Testing
         next.database.close()
     }
 
-    // MARK: The step
-
     /// Columns of these tables that came with this step or later; no older column has such a name.
     private static let added = ["link", "client", "organization_id", "person"]
     private static let before = Schema.steps.filter { $0.name < Schema.withoutPasswords.name }

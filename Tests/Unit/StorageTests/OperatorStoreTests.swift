@@ -24,8 +24,6 @@ import Testing
         return try #require(result.session)
     }
 
-    // MARK: Sessions
-
     @Test func sessionsOfEverybodyNewestFirst() async throws {
         var made: [SessionID] = []
         for subject in ["ann", "bob", "ann"] { made.append(try await signIn(subject).id) }
@@ -58,8 +56,6 @@ import Testing
         let ended = try await database.events(after: nil, limit: 10_000).filter { $0.kind == .sessionEnded }
         #expect(ended.count == 450 && ended.allSatisfy { $0.cause == .revokedByOperator })
     }
-
-    // MARK: Notifications
 
     @Test func notificationsNewestFirst() async throws {
         for number in 0..<5 {
@@ -128,8 +124,6 @@ import Testing
         #expect(try await replay("none") == .unknown)
     }
 
-    // MARK: The journal
-
     @Test func theJournalIsFollowed() async throws {
         _ = try await signIn("ann")
         _ = try await signIn("bob")
@@ -165,8 +159,6 @@ import Testing
         let kept = try await database.lastEvents(JournalFilter(), limit: 3)
         #expect(kept.entries.count == 1 && kept.end == end)
     }
-
-    // MARK: Opening beside a server
 
     private var beside: DatabaseOptions {
         var options = bench.options()

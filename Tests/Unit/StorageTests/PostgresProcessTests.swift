@@ -1,5 +1,6 @@
 import Coding
 import Stores
+import Strangers
 import Testing
 
 @testable import Accounts

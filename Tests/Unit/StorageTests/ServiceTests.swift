@@ -236,11 +236,13 @@ import Testing
         let both = try await tokens([Self.notes, Self.files], at: Self.notes)
         let files = try await refresh(both, [Self.files])
         let only = try await tokens([Self.notes], scope: "openid read offline_access")
+        let current = try await tokens([Self.notes, Self.files], at: Self.notes)
         let pending = try await code([Self.notes], scope: "read")
         let old = try #require(try await services.delete(OpenIDClientID(unchecked: "notes"), at: now))
         func check() async throws {
             #expect(try await use(both) == nil)
             #expect(try await use(only) == nil)
+            #expect(try await use(current) == nil)
             #expect(await error { try await refresh(only) } == .invalidGrant)
             #expect(await error { try await redeem(pending) } == .invalidGrant)
             #expect(try await use(files) == "files: offline_access read")
@@ -280,7 +282,7 @@ import Testing
         for (values, service) in cases {
             #expect(try await provider.service(authorization: values)?.id.rawValue == service, "\(values)")
         }
-        #expect(try await database.service(OpenIDClientID(unchecked: "notes"))?.lastUsedAt == now)
+        #expect(try await database.services().first { $0.id.rawValue == "notes" }?.lastUsedAt == now)
         let outcome = try await services.rotateSecret(
             of: OpenIDClientID(unchecked: "notes"), keepingOld: 60, at: now)
         guard case .saved(_, let secret?, _) = outcome else {
@@ -369,14 +371,14 @@ import Testing
         guard case .saved = try await change("openid profile files.write") else {
             throw StoreError.inconsistent("refused")
         }
-        await #expect(throws: Failure.self) {
-            _ = try await database.changeOpenIDClients(at: now) { clients in
-                clients.map { client in
-                    var client = client
-                    client.scopes = OpenIDScope.parse("openid files.read")
-                    return client
-                }
+        let list = try await clients.apply(isDryRun: false, at: now) { clients in
+            clients.map { client in
+                var client = client
+                client.scopes = OpenIDScope.parse("openid files.read")
+                return client
             }
         }
+        #expect(list.refused?.problems.map(\.value) == ["files.read"])
+        #expect(try await database.openIDClient(client.id)?.scopes.map(\.rawValue).contains("files.read") == false)
     }
 }

@@ -6,7 +6,6 @@ import Testing
 
 @testable import Accounts
 
-/// What the metrics say of the database.
 @Suite struct StoreCountsTests {
     private static let scope = CheckScope(team: Bench.team, clients: [Bench.web])
     private let bench: Bench

@@ -11,8 +11,6 @@ import Testing
 @Suite struct StoreOrderTests {
     typealias Subject = StoreContractTests.Subject
 
-    // MARK: The end of a consent
-
     /// A sign-in is in flight, Apple ends the consent, and the user is deleted before the sign-in is stored.
     @Test(
         "the end of a consent outlives the user's deletion: the older sign-in in flight is refused",
@@ -97,8 +95,6 @@ import Testing
         late.now = subject.now
         return late
     }
-
-    // MARK: The address
 
     private func signIn(_ subject: Subject, _ address: String, _ issuedAt: Timestamp) async throws {
         var new = record(issuedAt: issuedAt, email: address, at: subject.now)

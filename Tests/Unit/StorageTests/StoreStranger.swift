@@ -3,39 +3,6 @@ import Strangers
 @testable import Accounts
 @testable import Storage
 
-/// Another program's connection to the store under test, whatever its engine.
-protocol StoreStranger: Sendable {
-    func read<Value>(_ body: (Self) throws -> Value) throws -> Value
-    func write<Value>(_ body: (Self) throws -> Value) throws -> Value
-    func execute(_ sql: String, _ arguments: [Any?]) throws
-    func rows(_ sql: String, _ arguments: [Any?]) throws -> [StrangerRow]
-}
-
-extension Stranger: StoreStranger {}
-
-extension StoreStranger {
-    func execute(_ sql: String) throws { try execute(sql, []) }
-
-    func rows(_ sql: String) throws -> [StrangerRow] { try rows(sql, []) }
-
-    func row(_ sql: String, _ arguments: [Any?] = []) throws -> StrangerRow? { try rows(sql, arguments).first }
-
-    func integer(_ sql: String, _ arguments: [Any?] = []) throws -> Int? { try row(sql, arguments)?[0].integer }
-
-    func text(_ sql: String, _ arguments: [Any?] = []) throws -> String? {
-        let value = try row(sql, arguments)?[0]
-        return value?.text ?? value?.integer.map { String($0) }
-    }
-
-    func integers(_ sql: String, _ arguments: [Any?] = []) throws -> [Int] {
-        try rows(sql, arguments).compactMap { $0[0].integer }
-    }
-
-    func texts(_ sql: String, _ arguments: [Any?] = []) throws -> [String] {
-        try rows(sql, arguments).compactMap { $0[0].text }
-    }
-}
-
 /// On PostgreSQL. It takes no lock, as a person with psql takes none.
 final class PostgresStranger: StoreStranger {
     private let connection: PostgresConnection

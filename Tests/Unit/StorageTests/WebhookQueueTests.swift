@@ -8,8 +8,6 @@ import Testing
 @testable import Storage
 
 @Suite struct WebhookQueueTests {
-    // MARK: Endpoints
-
     @Test("an emptied journal keeps its end")
     func beginsAtTheEndOfAnEmptiedJournal() async throws {
         let bench = try await WebhookBench(endpoints: [])
@@ -52,8 +50,6 @@ import Testing
         #expect(try await bench.due().map(\.entry) == events)
         #expect(try await bench.database.webhookWork(at: bench.now).hasNewEvents == false)
     }
-
-    // MARK: Order
 
     @Test("only the first event of each user is due, until it is delivered or dead", arguments: [true, false])
     func oneLineAUser(isDelivered: Bool) async throws {
@@ -116,8 +112,6 @@ import Testing
         #expect(order == events)
     }
 
-    // MARK: Retention
-
     @Test("retention deletes no event that an endpoint waits for, and all others at their time")
     func retentionWaits() async throws {
         let bench = try await WebhookBench(endpoints: [WebhookBench.one])
@@ -156,10 +150,6 @@ import Testing
         bench.bench.clock.advance(seconds: 91 * 86_400)
         #expect(try await bench.database.maintain(at: bench.now).events == 7)
     }
-
-    // MARK: Leases
-
-    // MARK: What the operator sees
 
     @Test func reports() async throws {
         let bench = try await WebhookBench()

@@ -163,6 +163,21 @@ import Testing
         #expect(try await database.signedIn(token: again.tokenHash, at: now) == nil)
     }
 
+    @Test("a session that two sign-ins of a batch would end ends once", arguments: engines)
+    func endsOnce(isPostgres: Bool) async throws {
+        let bench = try Bench(isPostgres: isPostgres)
+        var options = bench.options()
+        options.sessionLimits.perUser = 1
+        let database = try bench.open(options)
+        let now = bench.clock.now()
+        let first = try #require(try await database.completeSignIn(record("ann", at: now)).session)
+        let records = [record("ann", at: now), record("bob", replacing: first.id, at: now)]
+        let results = await together(database, records.map { signIn(database, $0) })
+        #expect(results.compactMap { $0?.session }.count == 2)
+        let ended = try await database.events(after: nil, limit: 100).filter { $0.kind == .sessionEnded }
+        #expect(ended.map(\.session) == [first.id])
+    }
+
     /// Each try but the last is a trip for all of the batch.
     @Test(
         "after a few tries a sign-in's reads are known, and it runs with others",

@@ -96,8 +96,6 @@ import Web
         }
     }
 
-    // MARK: How often
-
     @Test func refusedKeysAreLimitedByAddressAndGoodOnesNever() async throws {
         let site = try Site(adjust: { $0.limits.refusedKeysPerMinute = 3 })
         let key = site.makeKey([.usersRead])
@@ -148,8 +146,6 @@ import Web
         #expect(response.code == "unavailable")
         #expect(response.fields[.retryAfter] != nil)
     }
-
-    // MARK: What is asked
 
     @Test(
         "Ambiguous paths are refused before a key is checked",

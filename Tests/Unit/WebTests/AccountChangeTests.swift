@@ -38,8 +38,6 @@ import Web
         Set(site.database.sessions.map(\.id.rawValue))
     }
 
-    // MARK: Ending sessions
-
     @Test func oneSessionIsEndedAndThePageSaysSo() async throws {
         let site = try Site.signedIn()
         let other = addSession(site, 1)
@@ -79,8 +77,6 @@ import Web
         #expect(live(site) == [Self.current, stranger])
     }
 
-    // MARK: Who may, and from where
-
     private static let changes: [(path: String, form: [(String, String)])] = [
         ("/account/sessions/revoke", [("session", "ses_00000000000000000000000011")]),
         ("/account/sessions/revoke-all", []),
@@ -110,8 +106,6 @@ import Web
             #expect(response.setCookies.isEmpty)
         }
     }
-
-    // MARK: What the page says
 
     @Test func onlyOtherSessionsHaveButtons() async throws {
         let site = try Site.signedIn()

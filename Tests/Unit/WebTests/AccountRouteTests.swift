@@ -46,6 +46,19 @@ import Web
         #expect(await site.get("/account?after=a&after=b", cookie: site.cookie).status == .badRequest)
     }
 
+    @Test("A later page whose sessions have ended meanwhile has no empty list")
+    func emptyLaterPage() async throws {
+        let site = try Site()
+        let own = site.signIn()
+        _ = site.addSessions(30)
+        let first = await site.get("/account", cookie: site.cookie).text
+        let next = try #require(first.firstMatch(of: /href="(\/account\?after=[A-Za-z0-9_-]+)#sessions"/)).1
+        _ = try await site.store.endSessions(
+            of: own.user.id, except: own.session.id, cause: .signOut, at: site.clock.now())
+        let page = await site.get(String(next), cookie: site.cookie).text
+        #expect(page.contains("id=\"session-list\"") && !page.contains("<ul class=\"sessions\">"))
+    }
+
     @Test func privateRelayIsExplained() async throws {
         let site = try Site.signedIn(
             email: EmailAddress(address: "x@privaterelay.appleid.com", isVerified: true, isPrivate: true))

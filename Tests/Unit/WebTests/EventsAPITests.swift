@@ -8,7 +8,6 @@ import Web
 
 @testable import Accounts
 
-/// `GET /api/v1/events`.
 @Suite struct EventsAPITests {
     /// Events 1 to `count`, of users 1 and 2 by turns.
     private func site(_ count: Int) throws -> (Site, HTTPFields) {

@@ -7,7 +7,6 @@ import Web
 
 @testable import Accounts
 
-/// "Already have an account?"
 @Suite struct ExistingAccountTests {
     private func asked(_ site: LinkSite) async throws -> ServerResponse {
         try await site.callback(await site.get("/login?return_to=/x", site.browser()))

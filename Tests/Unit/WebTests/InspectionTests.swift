@@ -64,8 +64,6 @@ import Web
         #expect(try #require(parsed(response)).cookies == [])
     }
 
-    // MARK: Everybody else
-
     /// Whoever has no pass meets the site as it is, whatever they send in its place.
     @Test func withoutAPassNothingIsDifferent() async throws {
         let stranger = SealingKeyring(current: SealingKey(material: SecretBytes([UInt8](repeating: 8, count: 32))))
@@ -96,8 +94,6 @@ import Web
         #expect((response.status == .ok) == isGood)
     }
 
-    // MARK: Traffic
-
     private func traffic() async throws -> InspectionReport.Traffic {
         try #require(parsed(await site.get("/login", [Inspection.field: pass()]))).traffic
     }
@@ -119,8 +115,6 @@ import Web
         site.clock.advance(seconds: 7200)
         #expect(try await traffic() == InspectionReport.Traffic(requests: 0, onlyAddress: nil))
     }
-
-    // MARK: The document
 
     @Test(arguments: [
         "", "{}", "[]", "null", "<html>", "{\"method\":1}",

@@ -103,8 +103,6 @@ import Web
         #expect(one.fields[.vary] == nil, "nothing varies where there is one language")
     }
 
-    // MARK: A choice lasts
-
     @Test func linksOfThePageCarryTheChoice() async throws {
         let site = try Self.site()
         site.signIn()

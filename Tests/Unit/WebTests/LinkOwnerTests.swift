@@ -43,8 +43,6 @@ import Web
         #expect(await site.get(kept.url, site.browser()).status == .ok)
     }
 
-    // MARK: The browser
-
     @Test(
         "A preview of a link does not claim it for its browser",
         arguments: [

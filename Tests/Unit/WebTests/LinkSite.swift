@@ -145,7 +145,6 @@ final class LinkSite: Answering {
 }
 
 extension ServerResponse {
-    /// The value of a hidden field.
     func hidden(_ name: String) -> String? {
         text.firstRange(of: "<input type=\"hidden\" name=\"\(name)\" value=\"").map {
             String(text[$0.upperBound...].prefix { $0 != "\"" })

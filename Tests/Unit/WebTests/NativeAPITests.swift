@@ -147,8 +147,6 @@ import Web
         #expect(await site.send(.delete, "/api/v1/account", bearer).status == .accepted)
     }
 
-    // MARK: Deletion with a fresh code
-
     @Test("Apple down, or a refused code: nothing changes")
     func deletionFailures() async throws {
         let site = try site()

@@ -25,8 +25,6 @@ import Web
             adjust: { $0.accessRules = rules })
     }
 
-    // MARK: rd
-
     @Test(
         "rd that nginx inserted unescaped ends with the query",
         arguments: [
@@ -81,8 +79,6 @@ import Web
         let response = try await site().get("/oauth2/start?rd=\(long)")
         #expect(response.location == Self.page + "https%3A%2F%2Fapp.example.com%2F")
     }
-
-    // MARK: The page in place
 
     @Test("sign_in is the page itself, wherever a proxy shows it")
     func signInPage() async throws {
@@ -156,8 +152,6 @@ import Web
         site.signIn(state: .disabled)
         #expect(await site.get("/oauth2/userinfo", cookie: site.cookie).status == .forbidden)
     }
-
-    // MARK: Rules
 
     static let rules = """
         {"host": "app.example.com", "path": "/public/*", "allow": "public"},

@@ -51,6 +51,14 @@ import Web
         #expect(renderings.allSatisfy { $0.html.contains("<h1") && $0.html.hasSuffix("</html>\n") })
     }
 
+    @Test("No page has a list without items, such as that of a device, which has no address")
+    func emptyLists() throws {
+        for rendering in try Self.configuration(["en"]).pageRenderings() {
+            let found = rendering.html.firstMatch(of: /<(ul|ol|dl|table|tbody)(?:\s[^>]*)?>\s*<\/\1>/)
+            #expect(found == nil, "\(rendering.name)")
+        }
+    }
+
     @Test(
         "Each mistake in a template is reported",
         arguments: [
@@ -113,8 +121,6 @@ import Web
         let found = try Self.configuration(["en"], ["templates/login.mustache": text]).pageProblems()
         #expect(found.map(\.fault) == ["makes a page that has no way to sign in: login (signed out), in en."])
     }
-
-    // MARK: No texts in the sources
 
     /// Every text replaced by `⟦…⟧`: what is left of letters outside of them was written into a template or into Swift.
     @Test func noTemplateOrSourceContainsEnglish() async throws {
@@ -183,8 +189,6 @@ import Web
             #expect(text.matches(of: /\b(alert|confirm|prompt)\(/).isEmpty, "\(path)")
         }
     }
-
-    // MARK: The reference
 
     /// The names in the comment at the beginning of a template, and in those that it refers to.
     private static func listed(_ name: String) throws -> Set<String> {

@@ -23,9 +23,12 @@ import Web
             #expect(response.fields[.contentType] == "application/problem+json")
             #expect(response.json?["status"]?.int64Value == Int64(status))
         }
-        // Where clients look first, a publicURL with a path has nothing, and answers with the same problem.
+        // Where clients look first, there is nothing without an OpenID provider: the same problem.
         let site = try Site(publicURL: "https://login.example.com/sign-in")
-        for path in ["openid-configuration", "oauth-authorization-server/sign-in", "openid-configuration/sign-in"] {
+        for path in [
+            "openid-configuration", "oauth-authorization-server/sign-in", "openid-configuration/sign-in",
+            "jwks.json/sign-in",
+        ] {
             #expect(await site.get("/.well-known/\(path)").code == "not_found")
         }
         #expect(await site.get("/sign-in/nothing").fields[.contentType] == "text/html; charset=utf-8")

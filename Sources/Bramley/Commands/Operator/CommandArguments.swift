@@ -13,6 +13,9 @@ extension OpenIDClientID: ExpressibleByArgument {
 
 extension LinkState: ExpressibleByArgument {}
 extension User.State: ExpressibleByArgument {}
-extension NotificationOutcome: ExpressibleByArgument {}
+extension NotificationOutcome: ExpressibleByArgument {
+    init?(argument: String) { self.init(recorded: argument) }
+    static var allValueStrings: [String] { recorded.map(\.rawValue) }
+}
 extension JournalEntry.Kind: ExpressibleByArgument {}
 extension AuditEntry.Kind: ExpressibleByArgument {}

@@ -72,7 +72,8 @@ extension UsersCommand {
         func run(on context: OperatorDatabase) async throws {
             let finding = try await person.find(in: context)
             let id = finding.user.id
-            try await confirmation.confirm([finding], "will no longer be accessible to \(client?.rawValue ?? "any application")")
+            try await confirmation.confirm(
+                [finding], "will no longer be accessible to \(client?.rawValue ?? "any application")")
             let count = try await context.database.endAccess(of: client, to: id, at: context.now)
             try options.show("access of \(Quantity.count(count, "application")) ended", [("ended", .number(count))])
             if count == 0, let client { throw CommandFailure("\(client) has no access to \(id).") }

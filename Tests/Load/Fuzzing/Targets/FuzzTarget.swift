@@ -72,7 +72,6 @@ func readInAnyPieces<Reading: Equatable>(
 }
 
 extension Span<UInt8> {
-    /// A copy of the bytes of `range`.
     func copy(_ range: Range<Int>) -> [UInt8] {
         var bytes: [UInt8] = []
         for index in range { bytes.append(self[index]) }

@@ -34,7 +34,6 @@ final class ChildProcess: Sendable {
     deinit { signal(SIGKILL) }
 
     var pid: Int32 { program.pid }
-    /// When it was started.
     var startedAt: ContinuousClock.Instant { program.startedAt }
     var ending: Ending? { program.ending }
 
@@ -45,7 +44,6 @@ final class ChildProcess: Sendable {
 
     func signal(_ number: Int32) { program.signal(number) }
 
-    /// Waits until the process has ended.
     func waitUntilEnded() async -> Ending { await program.ended() }
 
     /// Waits until it has ended by itself; after that time it is killed, which is then how it ended.

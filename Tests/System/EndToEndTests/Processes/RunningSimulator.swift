@@ -59,7 +59,6 @@ struct RunningSimulator: Sendable {
         return try response.json
     }
 
-    /// A person for only one test.
     func add(_ person: TestPerson) async throws {
         try await control(
             .post, "people",
@@ -93,7 +92,6 @@ struct RunningSimulator: Sendable {
         try await control(.get, "state")["hanging"]?.int64Value ?? 0
     }
 
-    /// How often an endpoint was asked.
     func requests(_ endpoint: String) async throws -> Int64 {
         try await control(.get, "counters")[endpoint]?.objectValue?["requests"]?.int64Value ?? 0
     }

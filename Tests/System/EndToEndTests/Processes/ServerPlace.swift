@@ -54,7 +54,6 @@ final class ServerPlace: Sendable {
         try configure(apple: apple, drainTimeout: drainTimeout)
     }
 
-    /// Writes the configuration file.
     func configure(apple: String, drainTimeout: Int = 10, dataDirectory: String? = nil) throws {
         try folder.write(
             """
@@ -107,7 +106,6 @@ final class ServerPlace: Sendable {
     }
 }
 
-/// A server that answers.
 struct RunningServer: Sendable {
     let place: ServerPlace
     let process: ChildProcess

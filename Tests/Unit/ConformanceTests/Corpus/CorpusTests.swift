@@ -86,8 +86,6 @@ import Testing
         }
     }
 
-    // MARK: Over TLS
-
     /// What is refused for the lack of TLS is not, with it.
     private static func isAboutTLS(_ row: WireCase) -> Bool { row.verdicts == [.refused(421)] }
 
@@ -108,8 +106,6 @@ import Testing
             }
         }
     }
-
-    // MARK: One exchange
 
     private static func checkByteByByte(_ row: WireCase, _ subject: Subject, with peer: EchoPeer) async throws {
         let whole = try await hear(row, from: peer)

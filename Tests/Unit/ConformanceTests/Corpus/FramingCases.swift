@@ -139,13 +139,13 @@ enum FramingCases {
 
     private static let methods: [WireCase] = [
         .heard(
-            "GET with content", "9110 §9.3.1", Text.get("Content-Length: 3").appending("abc"),
+            "GET with content", "9110 §9.3.1", Text.get("Content-Length: 3").then("abc"),
             Understood("GET", body: "abc")),
         .heard(
-            "GET in chunks", "9110 §9.3.1", Text.get("Transfer-Encoding: chunked").appending("1\r\na\r\n0\r\n\r\n"),
+            "GET in chunks", "9110 §9.3.1", Text.get("Transfer-Encoding: chunked").then("1\r\na\r\n0\r\n\r\n"),
             Understood("GET", body: "a")),
         .heard(
-            "GET with a request for content", "9112 §11.2", Text.get("Content-Length: 35").appending(Text.smuggled),
+            "GET with a request for content", "9112 §11.2", Text.get("Content-Length: 35").then(Text.smuggled),
             Understood("GET", body: Text.smuggled)),
         .heard(
             "HEAD with content", "9110 §9.3.2", "HEAD / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc",
@@ -166,9 +166,4 @@ enum FramingCases {
             "1.0 with content", "9112 §6.3", Text.post("Content-Length: 3", "abc", version: "1.0"),
             Understood("POST", version: "HTTP/1.0", body: "abc"), then: .closed),
     ]
-}
-
-extension String {
-    /// `+`, which takes the compiler long in a table.
-    fileprivate func appending(_ other: String) -> String { self + other }
 }

@@ -32,7 +32,7 @@ enum PersistenceCases {
             Text.post("Connection: close\r\nTransfer-Encoding: chunked", "1\r\na\r\n0\r\n\r\n"), .post("a"),
             then: .closed),
         .heard(
-            "what follows close is not looked at", "9112 §9.6", Text.get("Connection: close").joined("INVALID\r\n\r\n"),
+            "what follows close is not looked at", "9112 §9.6", Text.get("Connection: close").then("INVALID\r\n\r\n"),
             .get(), then: .closed),
         .heard("Proxy-Connection is nothing", "9112 §C.2.2", Text.get("Proxy-Connection: close"), .get()),
         .heard("Keep-Alive is nothing", "9112 §C.2.2", Text.get("Keep-Alive: timeout=5, max=1"), .get()),
@@ -73,7 +73,7 @@ enum PersistenceCases {
             Text.post("Connection: keep-alive", Text.smuggled, version: "1.0"),
             Understood("POST", version: "HTTP/1.0"), .get("/smuggled")),
         .heard(
-            "1.0, then 1.1", "9112 §9.3", Text.get("Connection: keep-alive", version: "1.0").joined(Text.get("A: b")),
+            "1.0, then 1.1", "9112 §9.3", Text.get("Connection: keep-alive", version: "1.0").then(Text.get("A: b")),
             old, .get()),
     ]
 
@@ -87,7 +87,7 @@ enum PersistenceCases {
             "h2c with content", "9113 §3.1",
             Text.post("Connection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 3", "abc"), .post("abc")),
         .heard(
-            "h2c, then a request", "9110 §7.8", Text.get("Connection: Upgrade\r\nUpgrade: h2c").joined(Text.smuggled),
+            "h2c, then a request", "9110 §7.8", Text.get("Connection: Upgrade\r\nUpgrade: h2c").then(Text.smuggled),
             .get(), .get("/smuggled")),
         .heard(
             "websocket", "9110 §7.8",
@@ -101,11 +101,6 @@ enum PersistenceCases {
             "on 1.0", "9110 §7.8", Text.get("Connection: Upgrade\r\nUpgrade: h2c", version: "1.0"), old, then: .closed),
         .refusedBehind(
             .get(), "frames of HTTP/2 behind h2c", "9110 §7.8",
-            Text.get("Connection: Upgrade\r\nUpgrade: h2c").joined("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), 505),
+            Text.get("Connection: Upgrade\r\nUpgrade: h2c").then("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), 505),
     ]
-}
-
-extension String {
-    /// `+`, which takes the compiler long in a table.
-    fileprivate func joined(_ other: String) -> String { self + other }
 }

@@ -250,8 +250,3 @@ enum SmugglingCases {
         .refused("version within the target", "9112 §3", Text.line("GET / HTTP/1.1/../b HTTP/1.1")),
     ]
 }
-
-extension String {
-    /// `+`, which takes the compiler long in a table.
-    fileprivate func then(_ other: String) -> String { self + other }
-}

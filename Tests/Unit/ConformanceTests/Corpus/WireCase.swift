@@ -126,6 +126,11 @@ enum Text {
     }
 }
 
+extension String {
+    /// `+`, which takes the compiler long in a table.
+    func then(_ other: String) -> String { self + other }
+}
+
 /// One subject of the table.
 struct Subject: Sendable, CustomTestStringConvertible {
     let name: String

@@ -97,7 +97,6 @@ final class RawHTTP2 {
         await next { $0.kind == kind.rawValue && (stream ?? $0.stream) == $0.stream }
     }
 
-    /// Reads to the end of the connection.
     func readToEnd() async { await next { _ in false } }
 
     /// Reads until a PING of ours comes back; false when the connection ends before.
