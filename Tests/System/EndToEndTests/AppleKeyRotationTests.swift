@@ -79,8 +79,7 @@ import Testing
                 try await site.restart(with: [
                     ("apple", ["endpoint": .string(site.apple.origin)])
                 ])
-                let browser = site.browser()
-                let form = try await browser.consent()
+                let (browser, form) = try await site.consent()
                 #expect(try await browser.postCallback(form).status == set.status, "\(set.name)")
                 #expect((try await browser.session() != nil) == (set.status == 303), "\(set.name)")
                 // Nothing but a good set is kept. Whoever waited for it does not wait for that.
@@ -100,12 +99,10 @@ import Testing
     /// The worst moment for it: a new key signs, and the set that should have it cannot be used.
     @Test(arguments: ["empty", "otherTypes", "duplicateKid"])
     func aRotationIntoAnOddSetHurtsOnlyNewTokens(mode: String) async throws {
-        try await withSite { (site: Site) async throws in
-            let browser = try await site.signedIn()
+        try await withSignedIn { (site: Site, browser: Browser) async throws in
             try await site.apple.control("POST", "keys/rotate")
             try await site.apple.control("PUT", "keys", ["mode": .string(mode)])
-            let late = site.browser()
-            let form = try await late.consent()
+            let (late, form) = try await site.consent()
             let refused = try await late.postCallback(form)
             #expect(refused.status == 503)
             #expect(refused["retry-after"] != nil)

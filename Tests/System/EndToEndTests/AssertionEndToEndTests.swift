@@ -69,8 +69,7 @@ import Testing
 
     @Test func otherTokensAndForgeriesAreRefused() async throws {
         try await withSite(Self.options) { (site: Site) async throws in
-            let browser = site.browser()
-            let form = try await browser.consent()
+            let (browser, form) = try await site.consent()
             #expect(try await browser.postCallback(form).status == 303)
             let token = try await assertion(browser)
             let notification = try await site.apple.notification("consent-revoked", about: "ada")
@@ -117,8 +116,7 @@ import Testing
         try await withSite(Self.options) { (site: Site) async throws in
             let browser = try await site.signedIn()
             let token = try await assertion(browser)
-            let other = site.browser()
-            let form = try await other.consent(as: "boris")
+            let (other, form) = try await site.consent(as: "boris")
             #expect(try await other.postCallback(form.setting("id_token", token)).status == 400)
             #expect(try await other.session() == nil)
             let payload: JSON = ["payload": .string(token)]

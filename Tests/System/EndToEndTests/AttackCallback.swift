@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    @Test func stateOfAnotherBrowserIsRefused() async throws {
+    @Test func stateOfAnotherBrowserIsRefusedBeforeAndAfterItsUse() async throws {
         try await withSite { (site: Site) async throws in
             let (owner, thief) = (site.browser(), site.browser())
             let form = try await owner.consent()
@@ -38,6 +38,10 @@ import Testing
             #expect(try await site.count("user") == 0)
             // Nothing was used up: its owner completes it.
             #expect(try await owner.postCallback(form).status == 303)
+            // A replay is refused likewise.
+            _ = try await thief.begin()
+            #expect(try await thief.postCallback(form).status == 400)
+            #expect(thief.sessionToken == nil)
         }
     }
 
@@ -59,8 +63,7 @@ import Testing
 
     @Test func missingBindingGetsOneRepostPageAndThenRefusal() async throws {
         try await withSite { (site: Site) async throws in
-            let owner = site.browser()
-            let form = try await owner.consent()
+            let form = try await site.browser().consent()
             let victim = site.browser()
             let page = try await victim.postCallback(form)
             #expect(page.status == 200)
@@ -80,9 +83,7 @@ import Testing
     }
 
     @Test func repostFromOurOwnPageWithTheCookieCompletes() async throws {
-        try await withSite { (site: Site) async throws in
-            let browser = site.browser()
-            let form = try await browser.consent()
+        try await withConsent { (site: Site, browser: Browser, form: Form) async throws in
             // A browser that holds back even SameSite=None on the cross-site post.
             let cookieless = site.browser()
             let page = try await cookieless.postCallback(form)
@@ -103,9 +104,7 @@ import Testing
         .addressBar, .program,
     ])
     func flaggedPostThatIsNotSameOriginIsRefused(context: RequestContext) async throws {
-        try await withSite { (site: Site) async throws in
-            let browser = site.browser()
-            let form = try await browser.consent()
+        try await withConsent { (site: Site, browser: Browser, form: Form) async throws in
             for flag in ["1", "0", ""] {
                 let response = try await browser.postCallback(form.setting("bramley_repost", flag), from: context)
                 #expect(response.status == 400)
@@ -129,9 +128,7 @@ import Testing
         "", "x", "AAAA", String(repeating: "A", count: 200), String(repeating: "A", count: 5000), "..", "%00",
     ])
     func inventedStateIsRefused(state: String) async throws {
-        try await withSite { (site: Site) async throws in
-            let browser = site.browser()
-            let form = try await browser.consent()
+        try await withConsent { (site: Site, browser: Browser, form: Form) async throws in
             #expect(try await browser.postCallback(form.setting("state", state)).status == 400)
             #expect(try await browser.postCallback(form.setting("state", nil)).status == 400)
             #expect(try await site.browser().postCallback(form.setting("state", state)).status == 400)
@@ -140,9 +137,7 @@ import Testing
     }
 
     @Test func everyFlippedByteOfTheStateIsRefused() async throws {
-        try await withSite { (site: Site) async throws in
-            let browser = site.browser()
-            let form = try await browser.consent()
+        try await withConsent { (site: Site, browser: Browser, form: Form) async throws in
             let state = Array(try #require(form["state"]).utf8)
             for text in ["\(form["state"] ?? "")A", "=\(form["state"] ?? "")"] {
                 #expect(try await browser.postCallback(form.setting("state", text)).status == 400)
@@ -160,8 +155,7 @@ import Testing
 
     @Test func fiftyParallelPostsMakeOneSessionAndOneToken() async throws {
         try await withSite(SiteOptions(loops: 2)) { (site: Site) async throws in
-            let browser = site.browser()
-            let form = try await browser.consent()
+            let (browser, form) = try await site.consent()
             // Apple takes its time, so that they overlap.
             try await site.apple.control("PUT", "faults/token", ["delay": 300])
             let responses = try await withThrowingTaskGroup(of: WireResponse.self) { group in
@@ -198,8 +192,7 @@ import Testing
 
     @Test func laterReplayRedirectsWithoutACookieWhileTheSessionLives() async throws {
         try await withSite { (site: Site) async throws in
-            let browser = site.browser()
-            let form = try await browser.consent(returnTo: "/account")
+            let (browser, form) = try await site.consent(returnTo: "/account")
             try await browser.postCallback(form)
             let token = try #require(browser.sessionToken)
             for seconds: Int64 in [31, 600] {
@@ -216,9 +209,7 @@ import Testing
     }
 
     @Test func replayAfterSignOutIsRefused() async throws {
-        try await withSite { (site: Site) async throws in
-            let browser = site.browser()
-            let form = try await browser.consent()
+        try await withConsent { (site: Site, browser: Browser, form: Form) async throws in
             try await browser.postCallback(form)
             try await browser.post("/logout")
             for seconds: Int64 in [31, 600] {
@@ -233,24 +224,11 @@ import Testing
 
     /// Within the half minute an identical post shares the answer; that answer must not outlive a sign-out.
     @Test func replayRightAfterSignOutGivesNoLivingSession() async throws {
-        try await withSite { (site: Site) async throws in
-            let browser = site.browser()
-            let form = try await browser.consent()
+        try await withConsent { (site: Site, browser: Browser, form: Form) async throws in
             try await browser.postCallback(form)
             try await browser.post("/logout")
             try await browser.postCallback(form)
             #expect(try await browser.session() == nil)
-        }
-    }
-
-    @Test func replayByAnotherBrowserIsRefused() async throws {
-        try await withSite { (site: Site) async throws in
-            let (owner, thief) = (site.browser(), site.browser())
-            let form = try await owner.consent()
-            try await owner.postCallback(form)
-            _ = try await thief.begin()
-            #expect(try await thief.postCallback(form).status == 400)
-            #expect(thief.sessionToken == nil)
         }
     }
 
@@ -299,9 +277,7 @@ import Testing
     }
 
     @Test(.onSQLite) func databaseHoldsOnlyTheHashOfAToken() async throws {
-        try await withSite { (site: Site) async throws in
-            let browser = site.browser()
-            let form = try await browser.consent()
+        try await withConsent { (site: Site, browser: Browser, form: Form) async throws in
             try await browser.postCallback(form)
             let token = try #require(browser.sessionToken)
             let binding = try #require(browser.binding)
@@ -318,9 +294,7 @@ import Testing
     }
 
     @Test func severalBindingCookiesAreInvalid() async throws {
-        try await withSite { (site: Site) async throws in
-            let browser = site.browser()
-            let form = try await browser.consent()
+        try await withConsent { (site: Site, browser: Browser, form: Form) async throws in
             let good = try #require(browser.binding)
             let name = Browser.bindingName
             let bad = String(repeating: "A", count: 43)

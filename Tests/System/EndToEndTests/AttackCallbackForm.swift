@@ -7,8 +7,7 @@ import Testing
     @Test func callbackBodyBeyondTheLimitIs413() async throws {
         try await withSite(SiteOptions(configuration: [("server", ["limits": ["body": 65_536]])])) {
             (site: Site) async throws in
-            let browser = site.browser()
-            let form = try await browser.consent()
+            let (browser, form) = try await site.consent()
             let length = form.encoded.utf8.count + "&filler=".utf8.count
             let fits = form.setting("filler", String(repeating: "a", count: 65_536 - length))
             let tooLong = form.setting("filler", String(repeating: "a", count: 65_537 - length))
@@ -20,9 +19,7 @@ import Testing
 
     @Test(arguments: ["state", "code", "id_token", "user", "error", "bramley_repost"])
     func duplicateParameterIsRefused(name: String) async throws {
-        try await withSite { (site: Site) async throws in
-            let browser = site.browser()
-            let form = try await browser.consent()
+        try await withConsent { (site: Site, browser: Browser, form: Form) async throws in
             let value = form[name] ?? "x"
             for second in [value, "", "x"] {
                 var twice = form.setting(name, value)
@@ -76,19 +73,12 @@ import Testing
         }
     }
 
-    @Test func errorWithoutAValidStateIsRefused() async throws {
+    @Test func errorWithoutAValidStateOrBesideACodeIsRefused() async throws {
         try await withSite { (site: Site) async throws in
-            let response = try await site.browser().postCallback(
-                Form([("state", "invented"), ("error", "user_cancelled_authorize")]))
-            #expect(response.status == 400)
-        }
-    }
-
-    /// Beside a code, the error decides: no session from an ambiguous post.
-    @Test func errorBesideACodeMakesNoSession() async throws {
-        try await withSite { (site: Site) async throws in
-            let browser = site.browser()
-            let form = try await browser.consent()
+            let invented = Form([("state", "invented"), ("error", "user_cancelled_authorize")])
+            #expect(try await site.browser().postCallback(invented).status == 400)
+            // Beside a code, the error decides: no session from an ambiguous post.
+            let (browser, form) = try await site.consent()
             #expect(try await browser.postCallback(form.setting("error", "x")).status == 400)
             #expect(browser.sessionToken == nil)
         }
@@ -104,9 +94,7 @@ import Testing
         "{\"name\":{\"firstName\":\"\\u0000\\u202e\"}}",
     ])
     func brokenOrHugeUserNeverBreaksALogin(user: String) async throws {
-        try await withSite { (site: Site) async throws in
-            let browser = site.browser()
-            let form = try await browser.consent()
+        try await withConsent { (site: Site, browser: Browser, form: Form) async throws in
             let response = try await browser.postCallback(form.setting("user", user))
             #expect(response.status == 303)
             #expect(try await browser.session()?["user"]?["email"]?.stringValue == "ada@example.com")
@@ -139,8 +127,7 @@ import Testing
     }
 
     @Test func nameOfALaterPostNeverOverwrites() async throws {
-        try await withSite { (site: Site) async throws in
-            let browser = try await site.signedIn(as: "ada")
+        try await withSignedIn { (site: Site, browser: Browser) async throws in
             let form = try await browser.consent(as: "ada")
             #expect(form["user"] == nil)
             let forged = "{\"name\":{\"firstName\":\"Mallory\",\"lastName\":\"Mallory\"}}"
@@ -188,8 +175,7 @@ import Testing
 
     @Test func callbackAnswers303WithoutSecretsInAnyURL() async throws {
         try await withSite { (site: Site) async throws in
-            let browser = site.browser()
-            let form = try await browser.consent(returnTo: "/account?x=1")
+            let (browser, form) = try await site.consent(returnTo: "/account?x=1")
             let response = try await browser.postCallback(form)
             #expect(response.status == 303)
             #expect(response["cache-control"] == "no-store")

@@ -25,8 +25,7 @@ import Testing
     ]
 
     @Test func ambiguousOrOversizedRequestIsRefusedAndTheConnectionClosed() async throws {
-        try await withSite { (site: Site) async throws in
-            let browser = try await site.signedIn()
+        try await withSignedIn { (site: Site, browser: Browser) async throws in
             let smuggled =
                 "GET /auth/verify HTTP/1.1\r\nHost: HOST\r\nCookie: \(Browser.sessionName)=\(browser.sessionToken ?? "")\r\n\r\n"
             for (text, status) in Self.refused {
@@ -68,9 +67,7 @@ import Testing
     }
 
     @Test func expectContinueHeadAndDate() async throws {
-        try await withSite { (site: Site) async throws in
-            let browser = site.browser()
-            let form = try await browser.consent()
+        try await withConsent { (site: Site, browser: Browser, form: Form) async throws in
             var request = WireRequest.post(
                 "/apple/callback", form: form, [("Expect", "100-continue")],
                 from: .otherSite("https://appleid.apple.com"))
@@ -144,9 +141,7 @@ import Testing
 
     /// The peer goes away in the middle of everything.
     @Test func brokenConnectionsAffectNobody() async throws {
-        try await withSite { (site: Site) async throws in
-            let browser = site.browser()
-            let form = try await browser.consent()
+        try await withConsent { (site: Site, browser: Browser, form: Form) async throws in
             let bytes = browser.callbackBytes(form)
             let port = site.port
             try await blocking {
@@ -162,9 +157,7 @@ import Testing
 
     /// The work of a callback continues when its connection is gone: a reload finds the session made.
     @Test func disconnectDoesNotCancelTheSignIn() async throws {
-        try await withSite { (site: Site) async throws in
-            let browser = site.browser()
-            let form = try await browser.consent()
+        try await withConsent { (site: Site, browser: Browser, form: Form) async throws in
             try await site.apple.control("PUT", "faults/token", ["delay": 300])
             let bytes = browser.callbackBytes(form)
             let port = site.port

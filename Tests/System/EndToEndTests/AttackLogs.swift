@@ -42,8 +42,7 @@ import Testing
             }
 
             // Every way of failing.
-            let failing = site.browser()
-            let form = try await failing.consent()
+            let (failing, form) = try await site.consent()
             keep(form)
             for (name, value) in [
                 ("code", "stolen-code-0123456789"), ("id_token", (form["id_token"] ?? "") + "x"),

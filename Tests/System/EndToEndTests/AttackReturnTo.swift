@@ -28,8 +28,7 @@ import Testing
     /// Checked again when the attempt is opened: an origin removed from the list since is refused.
     @Test func targetIsCheckedAgainAtTheCallback() async throws {
         try await withSite(Self.options) { (site: Site) async throws in
-            let browser = site.browser()
-            let form = try await browser.consent(returnTo: "https://app.example.com/x")
+            let (browser, form) = try await site.consent(returnTo: "https://app.example.com/x")
             try await site.restart(with: [])
             let response = try await browser.postCallback(form)
             #expect(response.status == 303)

@@ -107,8 +107,7 @@ import Testing
 
     /// Somebody else's attempt cannot be made to end this browser's session, nor this one's to end somebody else's.
     @Test func failedSignInReplacesNothing() async throws {
-        try await withSite { (site: Site) async throws in
-            let browser = try await site.signedIn(as: "ada")
+        try await withSignedIn { (site: Site, browser: Browser) async throws in
             let form = try await browser.consent(as: "ada")
             try await site.apple.control("PUT", "faults/token", ["error": "invalid_grant"])
             #expect(try await browser.postCallback(form).status == 400)

@@ -14,8 +14,7 @@ import Testing
     ])
 
     @Test func plainCheckIsAnsweredFromPreparedBytes() async throws {
-        try await withSite { (site: Site) async throws in
-            let browser = try await site.signedIn()
+        try await withSignedIn { (site: Site, browser: Browser) async throws in
             // PostgreSQL is never asked on a loop: the ordinary route reads the session first.
             if SitePostgres.isWanted { _ = try await browser.verify() }
             // The prepared answer writes Date last, the ordinary route first. A fast path that fails falls back to the
@@ -80,8 +79,7 @@ import Testing
 /// Limits on how often one address may try (design, "Rate limits").
 @Suite struct RateLimits {
     @Test func signInRoutesAnswer429AndOthersDoNot() async throws {
-        try await withSite { (site: Site) async throws in
-            let browser = try await site.signedIn()
+        try await withSignedIn { (site: Site, browser: Browser) async throws in
             var allowed = 0
             var limited: WireResponse?
             while limited == nil, allowed < 200 {
@@ -114,8 +112,7 @@ import Testing
     }
 
     @Test func verifyIsNeverLimited() async throws {
-        try await withSite { (site: Site) async throws in
-            let browser = try await site.signedIn()
+        try await withSignedIn { (site: Site, browser: Browser) async throws in
             let token = browser.sessionToken.map { "\(Browser.sessionName)=\($0)" }
             let (port, source, host) = (site.port, browser.source, site.authority)
             for cookie in [token, nil] {

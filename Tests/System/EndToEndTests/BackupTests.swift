@@ -32,8 +32,7 @@ import Testing
                 for worker in 0..<4 {
                     tasks.addTask {
                         for number in 0..<1000 where !ledger.isKilled {
-                            let person = TestPerson("b\(worker)n\(number)")
-                            try await simulator.add(person)
+                            let person = try await simulator.add("b\(worker)n\(number)")
                             let address = "10.90.\(worker).\(number % 250)"
                             ledger.signedIn(person, try await server.signIn(person, at: simulator, from: address))
                         }
@@ -83,8 +82,7 @@ import Testing
             #expect(try back.json["endedSessions"]?.int64Value == Int64(ledger.sessions.count - 1))
             let third = try await place.start(on: group)
             for entry in ledger.sessions { #expect(try await third.verify(entry.token).status.code == 401) }
-            let person = TestPerson("afterwards")
-            try await simulator.add(person)
+            let person = try await simulator.add("afterwards")
             _ = try await third.signIn(person, at: simulator, from: "10.90.200.1")
             #expect(await third.stop() == StartAndStopTests.clean)
             let files = try FileManager.default.contentsOfDirectory(atPath: place.dataDirectory)

@@ -16,8 +16,7 @@ import Testing
         let simulator: RunningSimulator
 
         func signIn(_ name: String) async throws -> String {
-            let person = TestPerson(name)
-            try await simulator.add(person)
+            let person = try await simulator.add(name)
             return try await server.signIn(person, at: simulator, from: "10.60.0.\(name.utf8.count)")
         }
 
@@ -138,8 +137,7 @@ import Testing
 
     @Test func notificationsAreReplayedForImportedPeople() async throws {
         try await Self.withBed { bed in
-            let ada = TestPerson("ada")
-            try await bed.simulator.add(ada)
+            let ada = try await bed.simulator.add("ada")
             let subject = try await bed.simulator.subject(of: ada)
             let made = try await bed.simulator.control(
                 .post, "notifications",

@@ -164,8 +164,7 @@ import Testing
 
     @Test func theFirstSignInIsTheImportedPerson() async throws {
         try await CommandEffectTests.withBed { bed in
-            let ada = TestPerson("ada")
-            try await bed.simulator.add(ada)
+            let ada = try await bed.simulator.add("ada")
             let subject = try await bed.simulator.subject(of: ada)
             let line = """
                 {"appleSubject":"\(subject)","externalID":"crm-7","email":"old@example.com","clientID":"com.example.web",\

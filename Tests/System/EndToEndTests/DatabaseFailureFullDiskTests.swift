@@ -50,8 +50,7 @@ import Testing
             try await Self.check(ledger, server, "while the disk is full")
 
             try giveSpace(server)
-            let person = TestPerson("after")
-            try await simulator.add(person)
+            let person = try await simulator.add("after")
             let token = try await server.signIn(person, at: simulator, from: "10.40.200.1")
             #expect(try await server.admin.get("/readyz").status.code == 200)
             try await Self.check(ledger, server, "with space again")
@@ -73,8 +72,7 @@ import Testing
                 tasks.addTask {
                     var refusals = 0
                     for count in 0..<2000 where refusals < 3 {
-                        let person = TestPerson("full\(worker)n\(count)")
-                        try await simulator.add(person)
+                        let person = try await simulator.add("full\(worker)n\(count)")
                         let attempt = try await server.begin(from: "10.40.\(worker).\(count % 256)")
                         let form = try await simulator.authorize(person, at: attempt.location)
                         let answer = try await server.callback(attempt, form.body)

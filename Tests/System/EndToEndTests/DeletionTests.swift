@@ -57,8 +57,7 @@ import Testing
     }
 
     @Test func appleThatDoesNotAnswerIsAskedAgainAlsoAfterARestart() async throws {
-        try await withSite { (site: Site) async throws in
-            let browser = try await site.signedIn(as: "ada")
+        try await withSignedIn { (site: Site, browser: Browser) async throws in
             try await site.apple.control("PUT", "faults/revoke", ["status": 503])
             try await delete(browser)
             try await eventually(within: Self.patience, "the first attempt failed") {
@@ -77,8 +76,7 @@ import Testing
     }
 
     @Test func signInMeanwhileCancelsTheRevocation() async throws {
-        try await withSite { (site: Site) async throws in
-            let browser = try await site.signedIn(as: "ada")
+        try await withSignedIn { (site: Site, browser: Browser) async throws in
             try await site.apple.control("PUT", "faults/revoke", ["status": 503])
             try await delete(browser)
             try await awaitRevocation(site, "failure = 'provider_unavailable' AND attempts = 1")
@@ -91,8 +89,7 @@ import Testing
     }
 
     @Test func signInWhileAppleIsAskedIsRefusedAndThenAFirstOne() async throws {
-        try await withSite { (site: Site) async throws in
-            let browser = try await site.signedIn(as: "ada")
+        try await withSignedIn { (site: Site, browser: Browser) async throws in
             try await site.apple.control("PUT", "faults/revoke", ["hang": true])
             try await delete(browser)
             try await eventually(within: Self.patience, "Apple is asked") {

@@ -142,6 +142,12 @@ final class Site: Sendable {
         return browser
     }
 
+    /// A browser whose person says yes at Apple, and what Apple's page would now post.
+    func consent(as person: String = "ada", returnTo: String? = nil) async throws -> (Browser, Form) {
+        let browser = browser()
+        return (browser, try await browser.consent(as: person, returnTo: returnTo))
+    }
+
     /// One value of the database, read by another implementation in another process.
     func query(_ sql: String) async throws -> String {
         guard let postgres else { return try await IndependentSigner.shared.query(databasePath, sql) }
@@ -237,6 +243,24 @@ func withSite(_ options: SiteOptions = SiteOptions(), _ body: (Site) async throw
     }
     try await simulating.value
     try outcome.get()
+}
+
+/// A site, and a browser in which somebody has signed in.
+/// - Parameter signersKeys: Apple publishes the independent signer's keys.
+func withSignedIn(signersKeys: Bool = false, _ body: (Site, Browser) async throws -> Void) async throws {
+    try await withSite { (site: Site) async throws in
+        if signersKeys { try await site.publishSignersKeys() }
+        try await body(site, site.signedIn())
+    }
+}
+
+/// A site, a browser whose person says yes at Apple, and what Apple's page would now post.
+func withConsent(signersKeys: Bool = false, _ body: (Site, Browser, Form) async throws -> Void) async throws {
+    try await withSite { (site: Site) async throws in
+        if signersKeys { try await site.publishSignersKeys() }
+        let (browser, form) = try await site.consent()
+        try await body(site, browser, form)
+    }
 }
 
 /// Every line the server writes, by its own log handler.

@@ -190,8 +190,7 @@ struct HostileEndpointScene: Sendable {
     let front: HostileEndpointFront
 
     func person(_ id: String) async throws -> TestPerson {
-        let person = TestPerson(id)
-        try await simulator.add(person)
+        let person = try await simulator.add(id)
         return person
     }
 }

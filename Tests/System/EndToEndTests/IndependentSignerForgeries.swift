@@ -74,5 +74,3 @@ extension JSON {
         return Data(base64Encoded: text).flatMap { JSON(parsing: Array($0)) } ?? .null
     }
 }
-
-/// Identity tokens, through the running server, that Apple did not mint.

@@ -48,9 +48,7 @@ import Testing
             ("account-deleted", true, 1), ("account-deleted", false, 1000),
         ] as [(String, Bool, Int64)])
     func everyFormOfAnEndIsUnderstood(type: String, asObject: Bool, unit: Int64) async throws {
-        try await withSite { (site: Site) async throws in
-            try await site.publishSignersKeys()
-            let browser = try await site.signedIn()
+        try await withSignedIn(signersKeys: true) { (site: Site, browser: Browser) async throws in
             let subject = try await site.apple.subject(of: "ada")
             let event = Self.event(type, subject, at: (site.clock.seconds + 1) * unit)
             let token = try await Self.sign(Self.claims(site, event: event, asObject: asObject))
@@ -83,9 +81,7 @@ import Testing
         ]
 
     @Test func forgedNotificationsAreRefusedAndChangeNothing() async throws {
-        try await withSite { (site: Site) async throws in
-            try await site.publishSignersKeys()
-            let browser = try await site.signedIn()
+        try await withSignedIn(signersKeys: true) { (site: Site, browser: Browser) async throws in
             let subject = try await site.apple.subject(of: "ada")
             let event = Self.event("consent-revoked", subject, at: site.clock.milliseconds() + 1000)
             for forgery in Self.forgeries {
@@ -104,8 +100,7 @@ import Testing
 
     @Test func identityTokenIsRefusedAsANotification() async throws {
         try await withSite { (site: Site) async throws in
-            let browser = site.browser()
-            let form = try await browser.consent()
+            let form = try await site.browser().consent()
             #expect(try await Self.post(site, form["id_token"] ?? "").status == 400)
             // Nor when it is signed for both uses.
             try await site.publishSignersKeys()
@@ -137,8 +132,7 @@ import Testing
     }
 
     @Test func replayedNotificationHasNoSecondEffect() async throws {
-        try await withSite { (site: Site) async throws in
-            let browser = try await site.signedIn()
+        try await withSignedIn { (site: Site, browser: Browser) async throws in
             let body = try await site.apple.notification("consent-revoked", about: "ada")
             #expect(try await Self.post(site, bytes: body).status == 200)
             site.clock.advance(seconds: 2)
@@ -154,9 +148,7 @@ import Testing
     }
 
     @Test func signInThatARevocationOvertookIsRefused() async throws {
-        try await withSite { (site: Site) async throws in
-            let browser = site.browser()
-            let form = try await browser.consent()
+        try await withConsent { (site: Site, browser: Browser, form: Form) async throws in
             // Applied while the code is on its way; Apple itself would still redeem it.
             let body = try await site.apple.notification("consent-revoked", about: "ada", [("effect", .bool(false))])
             #expect(try await Self.post(site, bytes: body).status == 200)
@@ -187,9 +179,7 @@ import Testing
 
     /// A time far ahead must not end sessions that do not yet exist.
     @Test func eventFromTheFutureEndsNoLaterSession() async throws {
-        try await withSite { (site: Site) async throws in
-            try await site.publishSignersKeys()
-            let browser = try await site.signedIn()
+        try await withSignedIn(signersKeys: true) { (site: Site, browser: Browser) async throws in
             let subject = try await site.apple.subject(of: "ada")
             let event = Self.event("consent-revoked", subject, at: site.clock.milliseconds() + 365 * 86_400_000)
             let token = try await Self.sign(Self.claims(site, event: event))

@@ -28,10 +28,7 @@ import Testing
     ]
 
     @Test(arguments: sound) func validTokenOfAnotherSignerIsAccepted(forgery: Forgery) async throws {
-        try await withSite { (site: Site) async throws in
-            try await site.publishSignersKeys()
-            let browser = site.browser()
-            let form = try await browser.consent()
+        try await withConsent(signersKeys: true) { (site: Site, browser: Browser, form: Form) async throws in
             let claims = JSON.part(1, of: try #require(form["id_token"]))
             let token = try await forgery.token(header: Self.soundHeader, claims: claims)
             #expect(try await browser.postCallback(form.setting("id_token", token)).status == 303)
@@ -210,10 +207,7 @@ import Testing
 
     @Test(arguments: [("algorithms", algorithms), ("keys", keys), ("claims", claims), ("encodings", encodings)])
     func forgedTokensMakeNoSession(group: String, forgeries: [Forgery]) async throws {
-        try await withSite { (site: Site) async throws in
-            try await site.publishSignersKeys()
-            let browser = site.browser()
-            let form = try await browser.consent()
+        try await withConsent(signersKeys: true) { (site: Site, browser: Browser, form: Form) async throws in
             let claims = JSON.part(1, of: try #require(form["id_token"]))
             for forgery in forgeries {
                 let token = try await forgery.token(header: Self.soundHeader, claims: claims)
@@ -240,10 +234,7 @@ import Testing
             ("nbf", 61, false),
         ] as [(String, Int64, Bool)])
     func timesAreCheckedToAMinute(claim: String, offset: Int64, isAccepted: Bool) async throws {
-        try await withSite { (site: Site) async throws in
-            try await site.publishSignersKeys()
-            let browser = site.browser()
-            let form = try await browser.consent()
+        try await withConsent(signersKeys: true) { (site: Site, browser: Browser, form: Form) async throws in
             var claims = JSON.part(1, of: try #require(form["id_token"]))
             let now = site.clock.seconds
             site.clock.advance(milliseconds: now * 1000 - site.clock.milliseconds())
@@ -271,8 +262,7 @@ import Testing
             for key in published { keys.append(try await signer.jwk(key.kid, bits: key.bits, members: key.members)) }
             // Null removes in Python; without kid nobody can name it.
             try await site.publish(keys)
-            let browser = site.browser()
-            let form = try await browser.consent()
+            let (browser, form) = try await site.consent()
             let claims = JSON.part(1, of: try #require(form["id_token"]))
             for key in published {
                 let header: JSON = ["kid": .string(key.kid), "alg": "RS256"]
@@ -295,8 +285,7 @@ import Testing
         ] as [JSON])
     func brokenKeySetReplacesNothing(members: JSON) async throws {
         let signer = IndependentSigner.shared
-        try await withSite { (site: Site) async throws in
-            let browser = try await site.signedIn()
+        try await withSignedIn { (site: Site, browser: Browser) async throws in
             let broken = try await signer.jwk(IndependentSigner.secondKey, members: members)
             try await site.publish([try await signer.jwk(IndependentSigner.firstKey), broken])
             let form = try await browser.consent()
@@ -315,9 +304,7 @@ import Testing
     }
 
     @Test func aThousandUnknownKidsCostOneFetch() async throws {
-        try await withSite { (site: Site) async throws in
-            let browser = site.browser()
-            let form = try await browser.consent()
+        try await withConsent { (site: Site, browser: Browser, form: Form) async throws in
             let token = try #require(form["id_token"])
             let parts = token.components(separatedBy: ".")
             // The fetch every server begins with may still be under way.
@@ -362,8 +349,7 @@ import Testing
             ("PUT", "faults/keys", ["body": "empty"]), ("PUT", "faults/keys", ["close": "half"]),
         ] as [(String, String, JSON)])
     func uselessKeySetKeepsTheLastGoodOne(method: String, path: String, change: JSON) async throws {
-        try await withSite { (site: Site) async throws in
-            let browser = try await site.signedIn()
+        try await withSignedIn { (site: Site, browser: Browser) async throws in
             try await site.apple.control(method, path, change)
             for hours: Int64 in [2, 24] {
                 // Due for renewal: asked, and no wiser.

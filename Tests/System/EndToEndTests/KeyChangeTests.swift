@@ -171,8 +171,7 @@ import Testing
                 reloads += 1
             }
             func signIn() async throws {
-                let person = TestPerson("after\(reloads)")
-                try await simulator.add(person)
+                let person = try await simulator.add("after\(reloads)")
                 _ = try await server.signIn(person, at: simulator, from: "10.71.0.\(reloads)")
             }
             try await signIn()

@@ -63,8 +63,7 @@ struct MetricsTests {
     private static let families = Metric.groups.flatMap(\.metrics).map(\.family)
 
     @Test func printedMetricsAreThoseOfTheTable() async throws {
-        try await withSite { (site: Site) async throws in
-            let browser = try await site.signedIn(as: "ada")
+        try await withSignedIn { (site: Site, browser: Browser) async throws in
             _ = try await browser.verify()
             _ = try await browser.get("/nothing")
             _ = try await site.metrics()
@@ -153,8 +152,7 @@ struct MetricsTests {
     }
 
     @Test func noRequestAddsASeries() async throws {
-        try await withSite { (site: Site) async throws in
-            let browser = try await site.signedIn(as: "ada")
+        try await withSignedIn { (site: Site, browser: Browser) async throws in
             /// Twice the same storm, under other names: what the first has made, the second finds.
             func storm(_ salt: String) async throws {
                 for round in 0..<20 {
@@ -184,8 +182,7 @@ struct MetricsTests {
     }
 
     @Test func metricsContainNoPersonalData() async throws {
-        try await withSite { (site: Site) async throws in
-            let browser = try await site.signedIn(as: "ada")
+        try await withSignedIn { (site: Site, browser: Browser) async throws in
             let session = try #require(try await browser.session())
             _ = try await browser.verify()
             let text = try await site.metricsText()

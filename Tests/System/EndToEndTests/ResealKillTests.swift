@@ -85,25 +85,13 @@ import Testing
             outputPath: place.folder.path + "/reseal.log")
     }
 
-    private static func signIn(
-        _ count: Int, _ name: String, at simulator: RunningSimulator, _ server: RunningServer
-    ) async throws -> [String] {
-        var tokens: [String] = []
-        for number in 0..<count {
-            let person = TestPerson("\(name)p\(number)")
-            try await simulator.add(person)
-            tokens.append(try await server.signIn(person, at: simulator, from: "10.82.0.\(number)"))
-        }
-        return tokens
-    }
-
     /// The kill comes inside a batch, on every machine: one row of it never ends.
     @Test func killDuringABatchLosesNothing() async throws {
         try await withLoops { group in
             let (place, simulator) = try await ServerPlace.besideApple(on: group)
             try Self.use(place, key: 1)
             let first = try await place.start(on: group)
-            var tokens = try await Self.signIn(2, "before", at: simulator, first)
+            var tokens = try await first.signIn(2, "before", at: simulator, from: "10.82.0")
             #expect(await first.stop() == StartAndStopTests.clean)
             try await Self.fill(place)
             try Self.use(place, key: 2)
@@ -128,7 +116,7 @@ import Testing
                 try connection.execute("DROP TRIGGER stuck; DROP VIEW forever")
             }
 
-            async let late = Self.signIn(6, "late", at: simulator, server)
+            async let late = server.signIn(6, "late", at: simulator, from: "10.82.0")
             let rest = try await place.run("credentials reseal --json")
             tokens += try await late
             #expect(rest.code == 0, "\(rest.errors)")
@@ -161,7 +149,7 @@ import Testing
                 try Self.use(place, key: round + 1)
                 let before = try await place.start(on: group)
                 var server = before
-                async let signedIn = Self.signIn(8, "r\(round)", at: simulator, before)
+                async let signedIn = before.signIn(8, "r\(round)", at: simulator, from: "10.82.0")
                 for _ in 0..<4 {
                     let reseal = try Self.launch(place)
                     // The moment is the test's own choice; there is no event to wait for.

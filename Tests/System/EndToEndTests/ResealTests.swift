@@ -42,8 +42,7 @@ import Testing
             let (place, simulator, first) = try await Self.sealingWithTheOldKey(on: group)
             var tokens: [String] = []
             for number in 0..<5 {
-                let person = TestPerson("early\(number)")
-                try await simulator.add(person)
+                let person = try await simulator.add("early\(number)")
                 tokens.append(try await first.signIn(person, at: simulator, from: "10.80.0.\(number)"))
             }
             // Before the restart the command would seal what the server cannot open.
@@ -54,7 +53,7 @@ import Testing
             #expect(await first.stop() == StartAndStopTests.clean)
 
             let second = try await place.start(on: group)
-            async let late = Self.signIn(6, at: simulator, second)
+            async let late = second.signIn(6, "late", at: simulator, from: "10.81.0")
             let done = try await place.run("credentials reseal --json")
             tokens += try await late
             #expect(done.code == 0, "\(done.errors)")
@@ -92,8 +91,7 @@ import Testing
             let (place, simulator, first) = try await Self.sealingWithTheOldKey(on: group)
             var users: [String] = []
             for name in ["ada", "boris"] {
-                let person = TestPerson(name)
-                try await simulator.add(person)
+                let person = try await simulator.add(name)
                 let token = try await first.signIn(person, at: simulator, from: "10.83.0.1")
                 let user = try await first.session(token).json["user"]?.objectValue?["id"]?.stringValue
                 users.append(try #require(user))
@@ -182,17 +180,5 @@ import Testing
             #expect(second.errors.contains("damaged"), "\(second.errors)")
             #expect(await server.stop() == StartAndStopTests.clean)
         }
-    }
-
-    private static func signIn(
-        _ count: Int, at simulator: RunningSimulator, _ server: RunningServer
-    ) async throws -> [String] {
-        var tokens: [String] = []
-        for number in 0..<count {
-            let person = TestPerson("late\(number)")
-            try await simulator.add(person)
-            tokens.append(try await server.signIn(person, at: simulator, from: "10.81.0.\(number)"))
-        }
-        return tokens
     }
 }

@@ -15,16 +15,18 @@ struct TransferBed {
     let simulator: RunningSimulator
     let group: EventLoopGroup
 
-    static func with(_ body: @escaping (TransferBed) async throws -> Void) async throws {
+    static func with(_ body: @escaping (TransferBed, ServerPlace) async throws -> Void) async throws {
         try await withLoops { group in
             let (place, simulator) = try await ServerPlace.besideApple(on: group)
-            try await body(TransferBed(place: place, simulator: simulator, group: group))
+            try await body(TransferBed(place: place, simulator: simulator, group: group), place)
         }
     }
 
     /// The new team gets a key of its own, and the client with the app.
     func changeHands() async throws {
         try await know(client: ServerPlace.servicesID, team: Self.newTeam, key: Self.newKey)
+        try replace(ServerPlace.teamID, Self.newTeam)
+        try replace(ServerPlace.keyID, Self.newKey)
     }
 
     /// Back to the old team, as if the app had never changed hands.
@@ -50,11 +52,6 @@ struct TransferBed {
             ])
     }
 
-    func configureNewTeam() throws {
-        try replace(ServerPlace.teamID, Self.newTeam)
-        try replace(ServerPlace.keyID, Self.newKey)
-    }
-
     private func replace(_ old: String, _ new: String) throws {
         let text = try String(contentsOfFile: place.configurationPath, encoding: .utf8)
         try place.folder.write(text.replacingOccurrences(of: old, with: new), to: "config.json")
@@ -75,8 +72,7 @@ struct TransferBed {
         let server = try await place.start(on: group)
         var ids: [String: String] = [:]
         for (number, name) in names.enumerated() {
-            let person = TestPerson(name)
-            try await simulator.add(person)
+            let person = try await simulator.add(name)
             let token = try await server.signIn(person, at: simulator, from: "\(network).\(number)")
             ids[name] = try await server.session(token).json["user"]?.objectValue?["id"]?.stringValue
         }

@@ -20,14 +20,12 @@ import Testing
     }
 
     @Test("an import moves only the people in its file") func importMovesOnlyItsPeople() async throws {
-        try await TransferBed.with { bed in
-            let place = bed.place
+        try await TransferBed.with { bed, place in
             let ids = try await bed.signIn(["ann", "bob", "cat"], from: "10.73.0")
             try await bed.introduce()
             let export = try await place.run("transfer export --to \(Self.new) lines --rate 100")
             #expect(export.code == 0, "\(export.errors)")
             try await bed.changeHands()
-            try bed.configureNewTeam()
             let ann = try await Self.line(of: ids["ann"], in: bed)
             let bad = #"{"team":"\#(Self.old)","appleSubject":"x","target":"\#(Self.new)","transferSubject":"t"}"#
             let asked = try await bed.requests()
@@ -72,8 +70,7 @@ import Testing
     }
 
     @Test("an import as the old team names both teams, and moves nobody") func importAsTheOldTeam() async throws {
-        try await TransferBed.with { bed in
-            let place = bed.place
+        try await TransferBed.with { bed, place in
             _ = try await bed.signIn(["ann"], from: "10.74.0")
             try await bed.introduce()
             let early = try await place.run("transfer import")
@@ -92,7 +89,6 @@ import Testing
             #expect(try await bed.requests() == asked)
 
             try await bed.changeHands()
-            try bed.configureNewTeam()
             #expect(try await place.run("transfer import").code == 0)
             #expect(try await place.run("transfer import").code == 0, "once more is no mistake")
             try await bed.returnToOldTeam()
@@ -101,10 +97,9 @@ import Testing
     }
 
     @Test("a team without people exports nobody, and says so") func exportOfNobody() async throws {
-        try await TransferBed.with { bed in
+        try await TransferBed.with { bed, _ in
             _ = try await bed.signIn(["ann"], from: "10.75.0")
             try await bed.changeHands()
-            try bed.configureNewTeam()
             let result = try await bed.place.run("transfer export --to TEAM000000 lines")
             #expect(
                 result.code == 1 && result.errors.contains("this configuration's team, \(Self.new)"), "\(result.errors)"
@@ -115,8 +110,7 @@ import Testing
 
     @Test("when Apple refuses everyone of a small site, nobody is marked, in either direction")
     func everyoneOfASmallSiteIsRefused() async throws {
-        try await TransferBed.with { bed in
-            let place = bed.place
+        try await TransferBed.with { bed, place in
             let ids = try await bed.signIn(["ann", "bob", "cat"], from: "10.76.0")
             // The new team is not known yet: Apple refuses each as it would one who left.
             let early = try await place.run("transfer export --to \(Self.new) lines")
@@ -135,7 +129,6 @@ import Testing
 
             // The app has not changed hands: the import is too early for everybody.
             try await bed.changeHands()
-            try bed.configureNewTeam()
             for name in ["ann", "bob"] {
                 try await bed.simulator.control(
                     .post, "consents/revoke", ["person": .string(name), "team": .string(Self.old)])
@@ -151,8 +144,7 @@ import Testing
 
     @Test("people whom Apple refused are retried only with --again, and the output says so")
     func refusedBefore() async throws {
-        try await TransferBed.with { bed in
-            let place = bed.place
+        try await TransferBed.with { bed, place in
             let ids = try await bed.signIn(["ann", "bob"], from: "10.77.0")
             try await bed.introduce()
             try await bed.simulator.control(.post, "consents/revoke", ["person": "bob"])
@@ -168,8 +160,7 @@ import Testing
 
     @Test("a second concurrent transfer ends and names the first; a killed one blocks nobody")
     func twoAtOnce() async throws {
-        try await TransferBed.with { bed in
-            let place = bed.place
+        try await TransferBed.with { bed, place in
             _ = try await bed.signIn(["ann"], from: "10.78.0")
             try await bed.introduce()
             // The first waits for Apple, some nine minutes.
@@ -203,11 +194,9 @@ import Testing
     @Test("--join-accounts merges two accounts, and both sessions stay valid") func accountsAreJoined()
         async throws
     {
-        try await TransferBed.with { bed in
-            let place = bed.place
+        try await TransferBed.with { bed, place in
             let ids = try await bed.signIn(["ann", "bob"], from: "10.79.0")
             try await bed.changeHands()
-            try bed.configureNewTeam()
             var server = try await place.start(on: bed.group)
             let token = try await server.signIn(TestPerson("ann"), at: bed.simulator, from: "10.79.1.1")
             let second = try await server.session(token).json["user"]?.objectValue?["id"]?.stringValue
@@ -216,7 +205,6 @@ import Testing
             try await bed.returnToOldTeam()
             #expect(try await place.run("transfer export --to \(Self.new)").code == 0)
             try await bed.changeHands()
-            try bed.configureNewTeam()
 
             server = try await place.start(on: bed.group)
             let move = try await place.run("transfer import --json")

@@ -11,24 +11,19 @@ import Testing
 @Suite struct TransferTests {
     private static let newTeam = TransferBed.newTeam
 
-    private static func withBed(_ body: @escaping (TransferBed) async throws -> Void) async throws {
-        try await TransferBed.with(body)
-    }
-
     private static func user(_ server: RunningServer, _ token: String) async throws -> JSONObject {
         try #require(try await server.session(token).json["user"]?.objectValue)
     }
 
     /// Everybody of a family with one of each fate.
     @Test func anAppChangesHands() async throws {
-        try await Self.withBed { bed in
+        try await TransferBed.with { bed, _ in
             let (place, simulator) = (bed.place, bed.simulator)
             var server = try await place.start(on: bed.group)
             var tokens: [String: String] = [:]
             var ids: [String: String] = [:]
             for (number, name) in ["moves", "early", "revokes", "late"].enumerated() {
-                let person = TestPerson(name)
-                try await simulator.add(person)
+                let person = try await simulator.add(name)
                 try await simulator.control(
                     .post, "people", ["id": .string(name), "hidesEmail": .bool(name == "moves")])
                 let token = try await server.signIn(person, at: simulator, from: "10.70.0.\(number)")
@@ -60,7 +55,6 @@ import Testing
             // The app changes hands, and the server its team.
             await server.stop()
             try await bed.changeHands()
-            try bed.configureNewTeam()
             server = try await place.start(on: bed.group)
             for name in ["moves", "late"] {
                 #expect(try await server.verify(tokens[name] ?? "").status.code == 204, "\(name) is signed in still")
@@ -107,13 +101,11 @@ import Testing
 
     /// Killed and run again, in both directions, by way of a file: everybody moves once.
     @Test func killedTransferContinues() async throws {
-        try await Self.withBed { bed in
-            let place = bed.place
+        try await TransferBed.with { bed, place in
             let server = try await place.start(on: bed.group)
             let count = 30
             for number in 0..<count {
-                let person = TestPerson("p\(number)")
-                try await bed.simulator.add(person)
+                let person = try await bed.simulator.add("p\(number)")
                 _ = try await server.signIn(person, at: bed.simulator, from: "10.71.0.\(number)")
             }
             await server.stop()
@@ -133,7 +125,6 @@ import Testing
             #expect(try export.json["exported"]?.int64Value == Int64(count), "\(export.errors)")
 
             try await bed.changeHands()
-            try bed.configureNewTeam()
             try await killed(["transfer", "import", "lines"], when: "moved")
             let move = try await place.run("transfer import lines --json --rate 100")
             #expect(move.code == 0, "\(move.errors)")
@@ -145,11 +136,9 @@ import Testing
 
     @Test("wrong flags, files and teams get one line each, and nothing is written")
     func wrongWays() async throws {
-        try await Self.withBed { bed in
-            let place = bed.place
+        try await TransferBed.with { bed, place in
             let server = try await place.start(on: bed.group)
-            let person = TestPerson("ann")
-            try await bed.simulator.add(person)
+            let person = try await bed.simulator.add("ann")
             _ = try await server.signIn(person, at: bed.simulator, from: "10.72.0.1")
             await server.stop()
             let subject = try await place.run("users list --json").items.first?["appleSubject"]?.stringValue ?? ""

@@ -8,6 +8,7 @@ import Testing
 
 /// What a client's metadata document must say, and how it is kept.
 @Suite struct ClientDocumentTests {
+    private let host = Host()
     private static let url = "https://app.example/client.json"
 
     /// A good one with these members replaced; nil leaves one out.
@@ -145,8 +146,6 @@ import Testing
         #expect(!OpenIDClientID(unchecked: "doc-viewer").isReserved)
     }
 
-    // MARK: Kept in memory
-
     /// A host with set answers, which counts what it is asked.
     private final class Host: Sendable {
         let clock = ManualClock()
@@ -181,7 +180,6 @@ import Testing
         "a valid one is kept as its fields say, between 5 minutes and a day",
         arguments: [(0, 300), (-9, 300), (299, 300), (3_600, 3_600), (86_400, 86_400), (31_536_000, 86_400)])
     func lifetime(said: Int64, kept: Int64) async {
-        let host = Host()
         let documents = host.documents()
         host.say(Self.content(said))
         for seconds in [0, kept - 1, 1] {
@@ -193,7 +191,6 @@ import Testing
 
     @Test("errors and malformed documents are never kept", arguments: [true, false])
     func errors(isMalformed: Bool) async {
-        let host = Host()
         let documents = host.documents()
         host.say(isMalformed ? .content(Array("{}".utf8), lifetime: 3_600) : .refused("status 404"))
         #expect(await Self.name(documents) == "refused")
@@ -209,7 +206,6 @@ import Testing
 
     @Test("the last valid one serves for a day while its host fails")
     func failing() async {
-        let host = Host()
         let documents = host.documents()
         host.say(Self.content(300))
         #expect(await Self.name(documents) == "Notes")
@@ -223,7 +219,6 @@ import Testing
 
     @Test("one fetch at a time for a document, whose outcome all who wait get")
     func oneFetch() async {
-        let host = Host()
         let documents = host.documents()
         host.say(Self.content(300))
         host.gate.shut()
@@ -238,7 +233,6 @@ import Testing
 
     @Test("few fetches per minute: from a host, and in all")
     func limits() async {
-        let host = Host()
         let documents = host.documents(["*"])
         host.say(.refused("status 404"))
         func ask(_ url: String, _ count: Int) async -> [String] {
@@ -256,7 +250,6 @@ import Testing
 
     @Test("beyond the limit, the last valid one serves")
     func limitedButKnown() async {
-        let host = Host()
         let documents = host.documents()
         host.say(Self.content(300))
         #expect(await Self.name(documents) == "Notes")
@@ -269,7 +262,6 @@ import Testing
 
     @Test("memory is bounded: the oldest document makes room")
     func memory() async {
-        let host = Host()
         let documents = host.documents(["*"])
         func url(_ number: Int) -> String { "https://h\(number).example/x" }
         for number in 0...ClientDocuments.capacity {
@@ -286,7 +278,6 @@ import Testing
 
     @Test("only allowed hosts are asked, exactly; a removed one is refused at once")
     func hosts() async {
-        let host = Host()
         let documents = host.documents()
         host.say(Self.content(86_400))
         for url in ["https://other.example/x", "https://a.app.example/x", "https://example/x"] {

@@ -58,10 +58,6 @@ import Testing
         }
     }
 
-    @Test func namesEveryHolder() {
-        #expect(Self.table.map(\.0) == Holder.allCases)
-    }
-
     @Test(arguments: rows)
     func decides(row: Row) {
         let owner: UserID? = row.holder.hasIt ? Self.holder : row.isOwned ? Self.other : nil
@@ -173,9 +169,10 @@ import Testing
                 == test.expected)
     }
 
-    @Test("the table covers every state of a person and of their consent")
+    @Test("the tables cover every holder, and every state of a person and of their consent")
     func tableIsWhole() {
         #expect(Set(Self.completed.map(\.user.state)) == Set(User.State.allCases))
         #expect(Set(Self.completed.map(\.user.credential.state)) == Set(CredentialState.allCases))
+        #expect(Self.table.map(\.0) == Holder.allCases)
     }
 }

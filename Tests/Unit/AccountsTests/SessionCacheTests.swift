@@ -49,6 +49,7 @@ private final class FakeSessions: Sendable {
 }
 
 @Suite struct SessionCacheTests {
+    private let sessions = FakeSessions()
     static let limits = SessionLimits(lifetime: 86_400, idleTimeout: 3_600)
     static let start = Timestamp(seconds: 1_800_000_000)
 
@@ -69,7 +70,6 @@ private final class FakeSessions: Sendable {
 
     @Test("a session read elsewhere is kept for the loop, unless it was invalidated since")
     func keepsWhatOthersRead() throws {
-        let sessions = FakeSessions()
         let reader = FakeSessions.Reader(sessions)
         let cache = SessionCache(
             reader: reader.reader, invalidations: sessions.invalidations, limits: Self.limits, capacity: 10)
@@ -88,7 +88,6 @@ private final class FakeSessions: Sendable {
 
     @Test("a session is read once and answered from memory after")
     func answersFromMemory() throws {
-        let sessions = FakeSessions()
         sessions.set(signedIn("a"))
         let cache = sessions.makeCache()
         for _ in 0..<10 { #expect(try look(cache, "a") == "value of ses_a") }
@@ -97,7 +96,6 @@ private final class FakeSessions: Sendable {
 
     @Test("unknown tokens are not remembered")
     func forgetsStrangers() throws {
-        let sessions = FakeSessions()
         let cache = sessions.makeCache()
         for number in 0..<1_000 { #expect(try look(cache, "\(number)") == nil) }
         #expect(cache.count == 0)
@@ -107,7 +105,6 @@ private final class FakeSessions: Sendable {
 
     @Test("an invalidated token is refused by the next check; others stay in memory")
     func evictsTokens() throws {
-        let sessions = FakeSessions()
         for name in ["a", "b"] { sessions.set(signedIn(name)) }
         let cache = sessions.makeCache()
         _ = (try look(cache, "a"), try look(cache, "b"))
@@ -121,7 +118,6 @@ private final class FakeSessions: Sendable {
 
     @Test("an invalidated user loses every session, and no one else's")
     func evictsUsers() throws {
-        let sessions = FakeSessions()
         for (name, user) in [("a", "usr_1"), ("b", "usr_1"), ("c", "usr_2")] {
             sessions.set(signedIn(name, user: user))
         }
@@ -135,7 +131,6 @@ private final class FakeSessions: Sendable {
 
     @Test("a loop that fell too far behind drops everything")
     func dropsAllWhenBehind() throws {
-        let sessions = FakeSessions()
         sessions.set(signedIn("a"))
         let cache = sessions.makeCache()
         _ = try look(cache, "a")
@@ -147,7 +142,6 @@ private final class FakeSessions: Sendable {
 
     @Test("a fill is not kept when something was invalidated since before its read")
     func discardsRacingFill() throws {
-        let sessions = FakeSessions()
         sessions.set(signedIn("a"))
         let reader = FakeSessions.Reader(sessions)
         let cache = SessionCache(
@@ -165,7 +159,6 @@ private final class FakeSessions: Sendable {
 
     @Test("a session seen by another loop outlives this loop's idle end")
     func asksTheStoreAtIdleEnd() throws {
-        let sessions = FakeSessions()
         sessions.set(signedIn("a"))
         let cache = sessions.makeCache()
         _ = try look(cache, "a")
@@ -175,7 +168,6 @@ private final class FakeSessions: Sendable {
 
     @Test("a touch is due at most once a minute, and use keeps the session alive in memory")
     func touchesLazily() throws {
-        let sessions = FakeSessions()
         sessions.set(signedIn("a"))
         let cache = sessions.makeCache()
         var touches: [Int64] = []
@@ -190,7 +182,6 @@ private final class FakeSessions: Sendable {
 
     @Test("the cache is bounded and prefers used entries")
     func isBounded() throws {
-        let sessions = FakeSessions()
         for number in 0..<50 { sessions.set(signedIn("\(number)", user: "usr_\(number % 5)")) }
         let cache = sessions.makeCache(capacity: 10)
         for number in 0..<50 {
@@ -208,7 +199,6 @@ private final class FakeSessions: Sendable {
         "without a check of other processes for a second, memory answers nothing",
         arguments: [(1_000, 1), (1_001, 2), (-1_001, 2)])
     func bypassesWithoutTrust(milliseconds: Int64, reads: Int) throws {
-        let sessions = FakeSessions()
         sessions.set(signedIn("a"))
         sessions.invalidations.trust.renew(at: Self.start)
         let cache = sessions.makeCache()
@@ -219,7 +209,6 @@ private final class FakeSessions: Sendable {
 
     @Test("a failing read is an error, never a sign-out")
     func failsLoudly() throws {
-        let sessions = FakeSessions()
         let reader = FakeSessions.Reader(sessions)
         reader.failure = .busy("locked")
         let cache = SessionCache(
@@ -232,7 +221,6 @@ private final class FakeSessions: Sendable {
         "the cache always answers with the newest state, whatever is changed, revoked or evicted",
         arguments: [1, 12, 300])
     func answersTheNewest(capacity: Int) throws {
-        let sessions = FakeSessions()
         let cache = sessions.makeCache(capacity: capacity)
         var random = SeededRandom(seed: UInt64(capacity))
         for step in 0..<20_000 {
@@ -266,7 +254,6 @@ private final class FakeSessions: Sendable {
     func revocationsAreSeenAtOnce() {
         let rounds = 100_000
         let groupSize = 50
-        let sessions = FakeSessions()
         let prototype = signedIn("x")
         /// The last revocation that was acknowledged, and the number of groups B has in memory.
         let acknowledged = Atomic<Int>(-1)

@@ -6,11 +6,11 @@ import Testing
 
 /// What happens between a fetch that failed and the next one.
 struct AppleKeySetPauseTests: KeySetTesting {
+    private let source = KeySource(failing: "down")
     let clock = TestClock()
 
     /// Regression: a server that started before Apple could be reached refused sign-ins though Apple answered by then.
     @Test func callersOfAMissingKeyWaitForTheNextFetch() async throws {
-        let source = KeySource(failing: "down")
         let good = try published(first)
         let keys = keySet(
             source,
@@ -25,7 +25,6 @@ struct AppleKeySetPauseTests: KeySetTesting {
     }
 
     @Test func nobodyWaitsLongerThanTheDeadline() async throws {
-        let source = KeySource(failing: "down")
         let keys = keySet(source)
         await #expect(throws: Failure.self) { try await keys.key(for: first) }
         #expect(source.fetches == 6)
@@ -76,7 +75,6 @@ struct AppleKeySetPauseTests: KeySetTesting {
 
     /// By only the clock, or only the pauses: a clock that stops causes no more fetches and blocks nobody.
     @Test(.timeLimit(.minutes(10))) func aHundredWaitersCauseOneFetchPerPause() async throws {
-        let source = KeySource(failing: "down")
         let good = try published(first)
         let keys = keySet(
             source,
@@ -94,7 +92,6 @@ struct AppleKeySetPauseTests: KeySetTesting {
 
     /// Whoever may not wait, or is stopped, is refused.
     @Test func aPauseThatIsRefusedEndsTheCall() async throws {
-        let source = KeySource(failing: "down")
         let keys = keySet(source, pause: { _ in false })
         await #expect(throws: Failure.self) { try await keys.key(for: first) }
         await keys.prepare()
@@ -114,7 +111,6 @@ struct AppleKeySetPauseTests: KeySetTesting {
     }
 
     @Test func pausesGrowToFiveSecondsWithoutASet() async throws {
-        let source = KeySource(failing: "down")
         let found = await fetches(source, keySet(source, pause: { _ in false }), of: first)
         #expect(found.prefix(9) == [0, 100, 300, 700, 1_500, 3_100, 6_300, 11_300, 16_300])
         #expect(found.count == 65)
@@ -152,7 +148,6 @@ struct AppleKeySetPauseTests: KeySetTesting {
 
     /// In the background, however late Apple can be reached; the pauses grow to a minute when nobody waits.
     @Test func preparingContinuesUntilAppleAnswers() async throws {
-        let source = KeySource(failing: "down")
         let good = try published(first)
         let pauses = Mutex<[Int64]>([])
         let keys = keySet(

@@ -12,15 +12,13 @@ struct AppleKeySetTests: KeySetTesting {
     let clock = TestClock()
 
     @Test func fetchesOnceForManyUses() async throws {
-        let source = KeySource(try published(first))
-        let keys = keySet(source)
+        let (source, keys) = try firstPublished()
         for _ in 0..<10 { _ = try await keys.key(for: first) }
         #expect(source.fetches == 1)
     }
 
     @Test func findsANewKeyAtOnceAfterARotation() async throws {
-        let source = KeySource(try published(first))
-        let keys = keySet(source)
+        let (source, keys) = try firstPublished()
         _ = try await keys.key(for: first)
         source.answer = .success(try published(second))
         _ = try await keys.key(for: second)
@@ -29,8 +27,7 @@ struct AppleKeySetTests: KeySetTesting {
     }
 
     @Test func anUnknownKidCostsAFetchAMinute() async throws {
-        let source = KeySource(try published(first))
-        let keys = keySet(source)
+        let (source, keys) = try firstPublished()
         _ = try await keys.key(for: first)
         await #expect(throws: Failure.unknownKey) { try await keys.key(for: second) }
         clock.advance(seconds: 59)
@@ -43,8 +40,7 @@ struct AppleKeySetTests: KeySetTesting {
     }
 
     @Test func aClockSetBackDoesNotStretchTheCoolDown() async throws {
-        let source = KeySource(try published(first))
-        let keys = keySet(source)
+        let (source, keys) = try firstPublished()
         _ = try await keys.key(for: first)
         await #expect(throws: Failure.unknownKey) { try await keys.key(for: second) }
         clock.advance(seconds: -86_400)
@@ -53,8 +49,7 @@ struct AppleKeySetTests: KeySetTesting {
     }
 
     @Test func renewsHourlyButOnlyWhenAsked() async throws {
-        let source = KeySource(try published(first))
-        let keys = keySet(source)
+        let (source, keys) = try firstPublished()
         await keys.renewIfDue()
         #expect(source.fetches == 0, "nothing to renew")
         _ = try await keys.key(for: first)
@@ -75,8 +70,7 @@ struct AppleKeySetTests: KeySetTesting {
     }
 
     @Test func trustsNoSetOlderThanAWeek() async throws {
-        let source = KeySource(try published(first))
-        let keys = keySet(source)
+        let (source, keys) = try firstPublished()
         _ = try await keys.key(for: first)
         source.answer = .failure(.withoutKeys("down"))
         clock.advance(seconds: 7 * 86_400 - 1)
@@ -84,8 +78,6 @@ struct AppleKeySetTests: KeySetTesting {
         clock.advance(seconds: 1)
         await #expect(throws: Failure.self) { try await keys.key(for: first) }
     }
-
-    // MARK: The archive
 
     @Test func theLastGoodSetOutlivesARestart() async throws {
         let archive = MemoryArchive()
@@ -121,17 +113,13 @@ struct AppleKeySetTests: KeySetTesting {
     }
 
     @Test func preparingFetchesWhenTheArchiveIsEmpty() async throws {
-        let source = KeySource(try published(first))
-        let keys = keySet(source)
+        let (source, keys) = try firstPublished()
         await keys.prepare()
         #expect(source.fetches == 1)
     }
 
-    // MARK: Another key under the same kid
-
     @Test func aKeyThatDidNotVerifyIsFetchedAgainOnceAMinute() async throws {
-        let source = KeySource(try published(first))
-        let keys = keySet(source)
+        let (source, keys) = try firstPublished()
         let old = try await keys.key(for: first)
         await #expect(throws: Failure.unknownKey) { try await keys.key(for: first, otherThan: old) }
         for _ in 0..<100 {
@@ -151,12 +139,9 @@ struct AppleKeySetTests: KeySetTesting {
         #expect(source.fetches == 3)
     }
 
-    // MARK: One flight
-
     @Test(.timeLimit(.minutes(10))) func aHundredCallersShareOneFetch() async throws {
-        let source = KeySource(try published(first))
+        let (source, keys) = try firstPublished()
         source.closeGate()
-        let keys = keySet(source)
         let found = try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<100 { group.addTask { _ = try await keys.key(for: first) } }
             await reach { keys.waitingCallers == 99 && source.waiting == 1 }
@@ -186,8 +171,7 @@ struct AppleKeySetTests: KeySetTesting {
     }
 
     @Test(.timeLimit(.minutes(10))) func heldKeyIsReturnedDuringAFetch() async throws {
-        let source = KeySource(try published(first))
-        let keys = keySet(source)
+        let (source, keys) = try firstPublished()
         _ = try await keys.key(for: first)
         source.closeGate()
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -200,9 +184,8 @@ struct AppleKeySetTests: KeySetTesting {
     }
 
     @Test(.timeLimit(.minutes(10))) func aCancelledLeaderLosesNobody() async throws {
-        let source = KeySource(try published(first))
+        let (source, keys) = try firstPublished()
         source.closeGate()
-        let keys = keySet(source)
         try await withThrowingTaskGroup(of: Bool.self) { group in
             // The leader, in a group of its own so that it can be cancelled alone.
             group.addTask {
@@ -229,9 +212,8 @@ struct AppleKeySetTests: KeySetTesting {
     }
 
     @Test(.timeLimit(.minutes(10))) func aCancelledWaiterLeavesTheOthersAlone() async throws {
-        let source = KeySource(try published(first))
+        let (source, keys) = try firstPublished()
         source.closeGate()
-        let keys = keySet(source)
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { _ = try await keys.key(for: first) }
             await reach { source.waiting == 1 }

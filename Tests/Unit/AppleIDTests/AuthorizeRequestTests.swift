@@ -11,16 +11,13 @@ struct AuthorizeRequestTests {
                 + "&state=st4te&scope=name%20email&response_mode=form_post&nonce=n0nce")
     }
 
-    @Test func omitsEmptyScope() throws {
+    @Test func omitsEmptyScopeAndEncodesDelimiters() throws {
         let url = try Apple(scopes: []).provider.authorizeURL(state: "s", nonce: "n")
         #expect(!url.contains("scope"))
         #expect(url.contains("&response_mode=form_post"))
-    }
-
-    @Test func encodesDelimiters() throws {
-        let url = try Apple().provider.authorizeURL(state: "a&b=c d+e#f", nonce: "é")
-        #expect(url.contains("&state=a%26b%3Dc%20d%2Be%23f&"))
-        #expect(url.hasSuffix("&nonce=%C3%A9"))
-        #expect(!url.contains("+"))
+        let encoded = try Apple().provider.authorizeURL(state: "a&b=c d+e#f", nonce: "é")
+        #expect(encoded.contains("&state=a%26b%3Dc%20d%2Be%23f&"))
+        #expect(encoded.hasSuffix("&nonce=%C3%A9"))
+        #expect(!encoded.contains("+"))
     }
 }

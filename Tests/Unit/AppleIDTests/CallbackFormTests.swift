@@ -35,14 +35,11 @@ struct CallbackFormTests {
         #expect(error == Failure(.malformedCallback, "\(name) is too long"))
     }
 
-    @Test func boundsTheBody() throws {
+    @Test func boundsTheBodyAndTheNumberOfFields() throws {
         let provider = try Apple().provider
         let full = Array("extra=".utf8) + [UInt8](repeating: 0x61, count: 1_048_576 - 6)
         _ = try provider.parseCallback(full)
         #expect(throws: Failure.self) { try provider.parseCallback(full + [0x61]) }
-    }
-
-    @Test func boundsTheNumberOfFields() throws {
         let fields = (0..<32).map { ("f\($0)", "") }
         _ = try parse(fields)
         #expect(throws: Failure.self) { try parse(fields + [("g", "")]) }
@@ -59,14 +56,11 @@ struct CallbackFormTests {
         #expect(form.code == "c")
     }
 
-    @Test func aLongNameIsCut() throws {
+    @Test func aLongNameIsCut_AndOnePartIsEnough() throws {
         let long = String(repeating: "a", count: 5000)
         let form = try parse([("state", "s"), ("user", #"{"name":{"firstName":"\#(long)"}}"#)])
         #expect(form.name == PersonName(given: String(repeating: "a", count: 100)))
-    }
-
-    @Test func oneNamePartIsEnough() throws {
-        let form = try parse([("user", #"{"name":{"lastName":"Lovelace"}}"#)])
-        #expect(form.name == PersonName(family: "Lovelace"))
+        let partial = try parse([("user", #"{"name":{"lastName":"Lovelace"}}"#)])
+        #expect(partial.name == PersonName(family: "Lovelace"))
     }
 }

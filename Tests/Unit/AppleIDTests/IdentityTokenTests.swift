@@ -7,6 +7,10 @@ import Testing
 
 /// The identity token delivered beside the code.
 struct IdentityTokenTests {
+    private let apple: Apple
+
+    init() throws { apple = try Apple() }
+
     private func verify(_ token: String, apple: Apple) async throws -> IdentityClaims {
         try await apple.provider.verify(
             identityToken: token, authorizationCode: "c0de", nonce: "n0nce", clientIDs: [ClientID(Apple.servicesID)])
@@ -19,7 +23,6 @@ struct IdentityTokenTests {
     }
 
     @Test func acceptsTokensOfAnIndependentSigner() async throws {
-        let apple = try Apple()
         let token = try apple.signer.jwt(claims: Claims.identity().json, kid: IndependentSigner.firstKey)
         let claims = try await verify(token, apple: apple)
         #expect(
@@ -47,7 +50,6 @@ struct IdentityTokenTests {
         ("unknown claim", Claims.identity().setting("org_id", "x")),
     ])
     func accepts(name: String, claims: Claims) async throws {
-        let apple = try Apple()
         _ = try await verify(try apple.signer.token(claims), apple: apple)
     }
 
@@ -58,7 +60,6 @@ struct IdentityTokenTests {
             ("a,b", nil), ("", nil), ("a\nb", nil), (1, nil), (.null, nil), (nil, nil),
         ] as [(JSONValue?, String?)])
     func organization(claim: JSONValue?, id: String?) async throws {
-        let apple = try Apple()
         let token = try apple.signer.token(Claims.identity().setting("org_id", claim))
         #expect(try await verify(token, apple: apple).organizationID == id)
     }
@@ -94,7 +95,6 @@ struct IdentityTokenTests {
     }
 
     @Test func anEmptyExpectationMatchesNothing() async throws {
-        let apple = try Apple()
         let token = try apple.signer.token(Claims.identity(nonce: ""))
         await #expect(throws: Failure(.identityToken, "nonce is wrong")) {
             try await apple.provider.verify(
@@ -103,7 +103,6 @@ struct IdentityTokenTests {
     }
 
     @Test func appsTokenIsValidOnlyForTheApp() async throws {
-        let apple = try Apple()
         let token = try apple.signer.token(Claims.identity().setting("aud", .string(Apple.bundleID)))
         let claims = try await apple.provider.verify(
             identityToken: token, authorizationCode: "c0de", nonce: "n0nce", clientIDs: [ClientID(Apple.bundleID)])
@@ -111,7 +110,6 @@ struct IdentityTokenTests {
     }
 
     @Test func ignoresKeysInTheHeader() async throws {
-        let apple = try Apple()
         let key = try apple.signer.keySet([IndependentSigner.strangersKey])
         let header =
             #"{"kid":"T8tIJ1zSrO","alg":"RS256","jku":"https://evil.example/keys","jwk":"#
@@ -126,7 +124,6 @@ struct IdentityTokenTests {
     }
 
     @Test func tokenForAnotherAudienceCausesNoFetch() async throws {
-        let apple = try Apple()
         let token = try apple.signer.token(Claims.identity(nonce: "other"), kid: IndependentSigner.strangersKey)
         _ = await #expect(throws: Failure.self) { try await verify(token, apple: apple) }
         #expect(apple.keyFetches == 0)
@@ -137,7 +134,6 @@ struct IdentityTokenTests {
             (0, RealUserStatus.unsupported), (1, .unknown), (2, .likelyReal), (3, nil), ("2", nil), (nil, nil),
         ] as [(JSONValue?, RealUserStatus?)])
     func readsRealUserStatus(value: JSONValue?, status: RealUserStatus?) async throws {
-        let apple = try Apple()
         let token = try apple.signer.token(Claims.identity().setting("real_user_status", value))
         #expect(try await verify(token, apple: apple).realUserStatus == status)
     }
@@ -147,7 +143,6 @@ struct IdentityTokenTests {
             ("001234.abc.0001", "001234.abc.0001"), ("", nil), (1, nil), (nil, nil),
         ] as [(JSONValue?, String?)])
     func readsTransferSubject(value: JSONValue?, subject: String?) async throws {
-        let apple = try Apple()
         let token = try apple.signer.token(Claims.identity().setting("transfer_sub", value))
         #expect(try await verify(token, apple: apple).transferSubject == subject)
     }

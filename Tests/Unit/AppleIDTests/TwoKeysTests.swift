@@ -22,6 +22,9 @@ struct TwoKeysTests {
     private let clock = TestClock()
     private let recorder = LogRecorder()
     private let signer = IndependentSigner.shared
+    private let provider: AppleIdentityProvider
+
+    init() throws { provider = try Self.provider(apple, testRuntime(clock, recorder.logger)) }
 
     private static func configuration(
         _ current: String, next: (id: String, pem: String)?
@@ -36,13 +39,15 @@ struct TwoKeysTests {
         }
     }
 
-    private func provider(hasNext: Bool = true) throws -> AppleIdentityProvider {
-        let configuration = try Self.configuration(
+    private static func provider(
+        _ apple: KeyedApple, _ runtime: Runtime, hasNext: Bool = true
+    ) throws -> AppleIdentityProvider {
+        let signer = IndependentSigner.shared
+        let configuration = try configuration(
             try signer.makeP256Key("two current"),
-            next: hasNext ? (Self.ids.next, try signer.makeP256Key("two next")) : nil)
+            next: hasNext ? (ids.next, try signer.makeP256Key("two next")) : nil)
         return AppleIdentityProvider(
-            configuration: configuration, transport: apple, archive: MemoryArchive(),
-            runtime: testRuntime(clock, recorder.logger))
+            configuration: configuration, transport: apple, archive: MemoryArchive(), runtime: runtime)
     }
 
     private func revoke(_ provider: AppleIdentityProvider, as client: ClientID = web) async -> String {
@@ -54,17 +59,13 @@ struct TwoKeysTests {
         }
     }
 
-    // MARK: Which key is asked
-
     @Test func onlyTheCurrentKeyIsTried() async throws {
-        let provider = try provider()
         for _ in 0..<3 { #expect(await revoke(provider) == "done") }
         #expect(apple.kids == Array(repeating: Self.ids.current, count: 3))
         #expect(recorder.lines.isEmpty)
     }
 
     @Test func theOtherKeyIsTriedOnceAndRemembered() async throws {
-        let provider = try provider()
         apple.refuse([Self.ids.current])
         for _ in 0..<3 { #expect(await revoke(provider) == "done") }
         #expect(apple.kids == [Self.ids.current, Self.ids.next, Self.ids.next, Self.ids.next])
@@ -79,7 +80,6 @@ struct TwoKeysTests {
     }
 
     @Test func whatAppleSaidOfEachKeyIsRemembered() async throws {
-        let provider = try provider()
         #expect(provider.secrets.experiences.isEmpty)
         apple.refuse([Self.ids.current])
         #expect(await revoke(provider) == "done")
@@ -92,7 +92,6 @@ struct TwoKeysTests {
 
     /// Back as well, when the operator revoked the wrong one and made it good again.
     @Test func switchingBackWorksLikewise() async throws {
-        let provider = try provider()
         apple.refuse([Self.ids.current])
         #expect(await revoke(provider) == "done")
         apple.refuse([Self.ids.next])
@@ -105,7 +104,6 @@ struct TwoKeysTests {
     }
 
     @Test func whenBothAreRefusedNothingIsRemembered() async throws {
-        let provider = try provider()
         apple.refuse([Self.ids.current, Self.ids.next])
         #expect(await revoke(provider) == "client_refused")
         #expect(await revoke(provider) == "client_refused")
@@ -114,7 +112,7 @@ struct TwoKeysTests {
     }
 
     @Test func withOneKeyNothingIsTriedTwice() async throws {
-        let provider = try provider(hasNext: false)
+        let provider = try Self.provider(apple, testRuntime(clock, recorder.logger), hasNext: false)
         apple.refuse([Self.ids.current])
         #expect(await revoke(provider) == "client_refused")
         #expect(apple.kids == [Self.ids.current])
@@ -122,7 +120,6 @@ struct TwoKeysTests {
 
     /// A key belongs to a primary App ID: what holds for one client says nothing of another.
     @Test func eachClientHasItsOwnMemory() async throws {
-        let provider = try provider()
         apple.refuse([Self.ids.current], of: Self.web)
         #expect(await revoke(provider, as: Self.web) == "done")
         #expect(await revoke(provider, as: Self.app) == "done")
@@ -131,7 +128,6 @@ struct TwoKeysTests {
     }
 
     @Test func theExchangeHasTheSameSecondTry() async throws {
-        let provider = try provider()
         apple.refuse([Self.ids.current])
         let claims = IdentityClaims(
             issuer: "https://appleid.apple.com", clientID: Self.web, subject: AppleSubject(Apple.subject),
@@ -143,8 +139,6 @@ struct TwoKeysTests {
         #expect(apple.kids == [Self.ids.current, Self.ids.next])
         #expect(try provider.secrets.secret(for: Self.web).reveal() == apple.secrets.last)
     }
-
-    // MARK: Answers that do not try the other key
 
     @Test(arguments: [
         (400, "application/json", #"{"error":"invalid_grant"}"#),
@@ -159,7 +153,6 @@ struct TwoKeysTests {
         (429, "application/json", #"{"error":"invalid_client"}"#),
     ])
     func onlyInvalidClientTriesTheOtherKey(status: Int, type: String, body: String) async throws {
-        let provider = try provider()
         apple.answer(Self.ids.current, status: status, type: type, body)
         _ = await revoke(provider)
         #expect(apple.kids == [Self.ids.current])
@@ -167,18 +160,14 @@ struct TwoKeysTests {
 
     /// Apple may say it with 401 too (RFC 6749 §5.2).
     @Test(arguments: [400, 401, 403]) func invalidClientMayComeWithAnyRefusal(status: Int) async throws {
-        let provider = try provider()
         apple.answer(
             Self.ids.current, status: status, type: "application/json;charset=UTF-8", #"{"error":"invalid_client"}"#)
         #expect(await revoke(provider) == "done")
         #expect(apple.kids == [Self.ids.current, Self.ids.next])
     }
 
-    // MARK: The second answer
-
     /// Nobody knows then whether Apple knows us: no refusal, which would stop the daily checks, and nothing learnt.
     @Test func lostSecondTryCountsAsUnavailable() async throws {
-        let provider = try provider()
         apple.refuse([Self.ids.current])
         apple.answer(Self.ids.next, status: 503, type: "text/html", "<html></html>")
         #expect(await revoke(provider) == "provider_unavailable")
@@ -189,7 +178,6 @@ struct TwoKeysTests {
 
     /// Another refusal is about what was asked: the key was good, and the next request begins with it.
     @Test func aSecondRefusalOfAnotherKindShowsThatTheKeyIsGood() async throws {
-        let provider = try provider()
         apple.refuse([Self.ids.current])
         apple.answer(Self.ids.next, status: 400, type: "application/json", #"{"error":"invalid_grant"}"#)
         #expect(await revoke(provider) == "client_refused")
@@ -197,10 +185,7 @@ struct TwoKeysTests {
         #expect(apple.kids == [Self.ids.current, Self.ids.next, Self.ids.next])
     }
 
-    // MARK: Many at a time, and keys replaced meanwhile
-
     @Test func hundredConcurrentRequestsSucceed() async throws {
-        let provider = try provider()
         apple.refuse([Self.ids.current])
         let results = await withTaskGroup(of: String.self) { group in
             for _ in 0..<100 { group.addTask { await revoke(provider) } }
@@ -212,7 +197,6 @@ struct TwoKeysTests {
     }
 
     @Test func newKeysResetTheChoice() async throws {
-        let provider = try provider()
         apple.refuse([Self.ids.current])
         #expect(await revoke(provider) == "done")
         apple.refuse([])
@@ -227,7 +211,7 @@ struct TwoKeysTests {
 
     /// The request is under way with the old key while the operator brings the right one.
     @Test func aKeyReplacedWhileAppleAnswersIsTheOneThatIsTried() async throws {
-        let provider = try provider(hasNext: false)
+        let provider = try Self.provider(apple, testRuntime(clock, recorder.logger), hasNext: false)
         let secrets = provider.secrets
         let new = try P256PrivateKey(pem: signer.makeP256Key("two brought"))
         apple.refuse([Self.ids.current])
@@ -241,8 +225,6 @@ struct TwoKeysTests {
         #expect(apple.kids == [Self.ids.current, Self.ids.current])
         _ = try signer.verifyClientSecret(try #require(apple.secrets.last), key: "two brought")
     }
-
-    // MARK: Configuration
 
     @Test(arguments: [true, false]) func oneKeyUnderTwoNamesIsRefused(sameID: Bool) throws {
         let pem = try signer.makeP256Key("two alike")

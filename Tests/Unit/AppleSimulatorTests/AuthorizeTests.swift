@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test func queryModeIsRefusedWithIdentityTokenEvenWithoutScopes() async throws {
-        let fixture = try Fixture()
+        let fixture = Fixture()
         let query = Fixture.authorizeQuery([("scope", nil), ("response_mode", "query")])
         #expect(try await fixture.get(query).status == 400)
         let fragment = Fixture.authorizeQuery([("scope", nil), ("response_mode", "fragment")])

@@ -4,9 +4,10 @@ import HTTPTypes
 import Testing
 
 @Suite struct ClientSecretTests {
+    private let fixture = Fixture()
+
     @Test(arguments: ["good", "longest", "slightlyAhead"])
     func validSecretIsAccepted(_ name: String) async throws {
-        let fixture = try Fixture()
         let code = try await fixture.code()
         #expect(try await fixture.exchange(code, secret: name).status == 200)
     }
@@ -19,7 +20,6 @@ import Testing
         ("twoParts", "compact"), ("noJWT", "compact"), ("native", "sub"), ("recipient", "KEY7654321"),
     ])
     func invalidSecretIsRefusedAndTheJournalSaysWhy(_ name: String, _ reason: String) async throws {
-        let fixture = try Fixture()
         let code = try await fixture.code()
         let answer = try await fixture.exchange(code, secret: name)
         #expect(answer.status == 400)
@@ -29,7 +29,6 @@ import Testing
     }
 
     @Test func aRevokedKeyIsUnknown() async throws {
-        let fixture = try Fixture()
         let code = try await fixture.code()
         let answer = try await fixture.control(.delete, "client-keys/KEY1234567")
         #expect(answer.json == ["id": "TEAM123456", "keyIDs": []])
@@ -47,7 +46,6 @@ import Testing
 
     /// Apple calls itself something else: its tokens say so, and client secrets for the old name stay good.
     @Test func anotherIssuerIsInTokensButNotRequiredOfSecrets() async throws {
-        let fixture = try Fixture()
         try await fixture.control(.put, "behaviour", ["issuer": "https://account.apple.com"])
         let answer = try await fixture.signIn()
         #expect(JSON.token(answer["id_token"]?.stringValue).claims["iss"]?.stringValue == "https://account.apple.com")

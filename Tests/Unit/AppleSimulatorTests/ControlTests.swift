@@ -4,9 +4,7 @@ import HTTPTypes
 import Testing
 
 @Suite struct ControlTests {
-    private let fixture: Fixture
-
-    init() throws { fixture = try Fixture() }
+    private let fixture = Fixture()
 
     @Test func peopleAndTheirStateAreListed() async throws {
         _ = try await fixture.exchange(try await fixture.code())
@@ -90,12 +88,9 @@ import Testing
         #expect(try await fixture.control(.post, "mint", ["claims": [:], "kid": "unknown"]).status == 404)
     }
 
-    @Test func otherSitesMayNotUseIt() async throws {
+    @Test func otherSitesUnknownOperationsAndBodiesAreRefused() async throws {
         let fields: HTTPFields = [try #require(HTTPField.Name("Sec-Fetch-Site")): "cross-site"]
         #expect(try await fixture.send(.post, "/simulator/api/reset", fields).status == 403)
-    }
-
-    @Test func unknownOperationsAndBodiesAreErrors() async throws {
         #expect(try await fixture.control(.get, "nothing").status == 404)
         #expect(try await fixture.send(.put, "/simulator/api/clock", body: Array("[1".utf8)).status == 400)
         #expect(try await fixture.get("/nothing").status == 404)

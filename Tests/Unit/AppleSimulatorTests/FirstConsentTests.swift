@@ -4,8 +4,9 @@ import HTTPTypes
 import Testing
 
 @Suite struct FirstConsentTests {
+    private let fixture = Fixture()
+
     @Test func userComesOncePerPersonAndTeam() async throws {
-        let fixture = try Fixture()
         let first = try await fixture.signIn()
         let user = JSON(parsing: Array((first["user"]?.stringValue ?? "").utf8))
         #expect(user == ["name": ["firstName": "Ada", "lastName": "Byron"], "email": "ada@example.com"])
@@ -27,14 +28,12 @@ import Testing
     }
 
     @Test func revokedConsentMakesTheNextOneFirst() async throws {
-        let fixture = try Fixture()
         _ = try await fixture.signIn()
         try await fixture.control(.post, "consents/revoke", ["person": "ada"])
         #expect(try await fixture.signIn()["user"] != nil)
     }
 
     @Test func hiddenAddressStaysHidden() async throws {
-        let fixture = try Fixture()
         let first = try await fixture.signIn("ada", [("share_email", false), ("given_name", "A.")])
         #expect(first["user"]?.stringValue?.contains("privaterelay.appleid.com") == true)
         #expect(first["user"]?.stringValue?.contains("\"firstName\":\"A.\"") == true)
@@ -43,7 +42,6 @@ import Testing
     }
 
     @Test func authorizeURLOfTheServerIsAccepted() async throws {
-        let fixture = try Fixture()
         let url = "http://127.0.0.1:9999" + Fixture.authorizeQuery([("state", "a b+c/ü")])
         let answer = try await fixture.control(.post, "authorize", ["person": "chie", "authorize_url": .string(url)])
             .json
@@ -55,7 +53,6 @@ import Testing
     }
 
     @Test func cancelAndMistakesWithoutABrowser() async throws {
-        let fixture = try Fixture()
         let cancelled = try await fixture.signIn("ada", [("decision", "cancel")])
         #expect(cancelled["error"] == "user_cancelled_authorize" && cancelled["state"] == "the-state")
         let mistake = try await fixture.control(

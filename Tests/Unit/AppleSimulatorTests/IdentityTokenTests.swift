@@ -4,14 +4,15 @@ import HTTPTypes
 import Testing
 
 @Suite struct IdentityTokenTests {
+    private let fixture = Fixture()
+
     private func claims(_ person: String, _ settings: JSON = [:]) async throws -> JSON {
-        let fixture = try Fixture()
+        let fixture = Fixture()
         try await fixture.control(.put, "tokens", settings)
         return try await fixture.claims(person)
     }
 
     @Test func validTokenLooksLikeApples() async throws {
-        let fixture = try Fixture()
         let signIn = try await fixture.signIn()
         let (header, claims) = JSON.token(signIn["id_token"]?.stringValue)
         let kid = try await fixture.control(.get, "keys").json["signing"]
@@ -47,7 +48,6 @@ import Testing
     }
 
     @Test func subjectAndRelayBelongToTheTeam() async throws {
-        let fixture = try Fixture()
         let ours = try await fixture.claims("boris")
         let theirs = try await fixture.claims("boris", [("client_id", "com.example.recipient")])
         #expect(ours["sub"] != theirs["sub"] && ours["email"] != theirs["email"])
@@ -68,7 +68,6 @@ import Testing
 
     @Test(arguments: [("kid", "kid"), ("noKid", "kid"), ("algNone", "alg")])
     func headerCanBeWrong(_ flaw: String, _ member: String) async throws {
-        let fixture = try Fixture()
         let sound = JSON.token(try await fixture.signIn()["id_token"]?.stringValue).header
         try await fixture.control(.put, "tokens", ["wrong": [.string(flaw)]])
         let flawed = JSON.token(try await fixture.signIn()["id_token"]?.stringValue).header
@@ -76,7 +75,6 @@ import Testing
     }
 
     @Test func channelAndCountLimitAFlaw() async throws {
-        let fixture = try Fixture()
         try await fixture.control(.put, "tokens", ["on": "token", "wrong": ["atHash", "aud"], "remaining": 1])
         func tokens() async throws -> (front: JSON, back: JSON) {
             let signIn = try await fixture.signIn()
@@ -93,7 +91,6 @@ import Testing
     }
 
     @Test func claimsAndHeaderCanBeReplacedOrRemoved() async throws {
-        let fixture = try Fixture()
         try await fixture.control(
             .put, "tokens", ["claims": ["sub": .null, "azp": "x"], "header": ["typ": "JWT", "crit": ["b64"]]])
         let (header, claims) = JSON.token(try await fixture.signIn()["id_token"]?.stringValue)
@@ -104,16 +101,13 @@ import Testing
     }
 
     @Test func realUserStatusIsForTheFirstNativeSignInOnly() async throws {
-        let fixture = try Fixture()
         let native: [(String, JSON)] = [("client_id", "com.example.app")]
         #expect(try await fixture.claims("ada", native)["real_user_status"] == 2)
         #expect(try await fixture.claims("ada", native)["real_user_status"] == nil)
-        #expect(
-            try await fixture.claims("boris")["real_user_status"] == nil)
+        #expect(try await fixture.claims("boris")["real_user_status"] == nil)
     }
 
     @Test func clockOffsetMovesTheTokens() async throws {
-        let fixture = try Fixture()
         try await fixture.control(.put, "clock", ["offset": -3600])
         let claims = try await fixture.claims()
         #expect(claims["iat"]?.integer == ClientSecrets.now - 3600)

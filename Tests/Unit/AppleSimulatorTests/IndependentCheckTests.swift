@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test func pythonAcceptsEveryKindOfToken() async throws {
-        let fixture = try Fixture()
+        let fixture = Fixture()
         let signIn = try await fixture.signIn("chie")
         let code = signIn["code"]?.stringValue ?? ""
         #expect(try await verify(fixture, signIn["id_token"]?.stringValue, hash: "c_hash", of: code) == "OK")
@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test func pythonRefusesFlawedTokens() async throws {
-        let fixture = try Fixture()
+        let fixture = Fixture()
         try await fixture.control(.put, "tokens", ["wrong": ["signature"]])
         #expect(try await verify(fixture, try await fixture.signIn()["id_token"]?.stringValue) == "bad signature")
         try await fixture.control(.put, "tokens", ["wrong": ["cHash"]])

@@ -4,20 +4,18 @@ import HTTPTypes
 import Testing
 
 @Suite struct KeysTests {
-    private func keys(_ fixture: Fixture) async throws -> [JSON] {
-        try await fixture.get("/auth/keys").json["keys"]?.arrayValue ?? []
-    }
+    private let fixture = Fixture()
 
-    private func kids(_ fixture: Fixture) async throws -> [String] {
-        try await keys(fixture).compactMap { $0["kid"]?.stringValue }
-    }
+    private func keys() async throws -> [JSON] { try await fixture.get("/auth/keys").json["keys"]?.arrayValue ?? [] }
 
-    private func signingKid(_ fixture: Fixture) async throws -> String? {
+    private func kids() async throws -> [String] { try await keys().compactMap { $0["kid"]?.stringValue } }
+
+    private func signingKid() async throws -> String? {
         JSON.token(try await fixture.signIn()["id_token"]?.stringValue).header["kid"]?.stringValue
     }
 
     @Test func setHasApplesShape() async throws {
-        let keys = try await keys(Fixture())
+        let keys = try await keys()
         #expect(keys.count == 3)
         for key in keys {
             #expect(key.members.map(\.name).sorted() == ["alg", "e", "kid", "kty", "n", "use"])
@@ -28,24 +26,22 @@ import Testing
     }
 
     @Test func rotationSignsWithANewKeyAndKeepsOldOnes() async throws {
-        let fixture = try Fixture()
-        let before = try await kids(fixture)
+        let before = try await kids()
         try await fixture.control(.post, "keys/rotate")
-        let signing = try #require(try await signingKid(fixture))
+        let signing = try #require(try await signingKid())
         #expect(!before.contains(signing))
-        #expect(Set(try await kids(fixture)) == Set(before + [signing]))
+        #expect(Set(try await kids()) == Set(before + [signing]))
         for _ in 0..<3 { try await fixture.control(.post, "keys/rotate") }
-        #expect(try await kids(fixture).count == 5)
+        #expect(try await kids().count == 5)
         try await fixture.control(.post, "keys/rotate", ["dropOld": true])
-        #expect(try await kids(fixture) == [try await signingKid(fixture)])
+        #expect(try await kids() == [try await signingKid()])
     }
 
     @Test func modesShowGoodAndBadSets() async throws {
-        let fixture = try Fixture()
-        let signing = try #require(try await signingKid(fixture))
+        let signing = try #require(try await signingKid())
         func show(_ mode: String) async throws -> [JSON] {
             try await fixture.control(.put, "keys", ["mode": .string(mode)])
-            return try await keys(fixture)
+            return try await keys()
         }
         #expect(try await show("empty").isEmpty)
         #expect(try await show("withoutSigningKey").allSatisfy { $0["kid"]?.stringValue != signing })
@@ -58,10 +54,9 @@ import Testing
     }
 
     @Test func foreignKeyIsPublished() async throws {
-        let fixture = try Fixture()
         let foreign: JSON = ["kty": "RSA", "kid": "FOREIGNKEY", "use": "sig", "alg": "RS256", "n": "AQ", "e": "AQAB"]
         try await fixture.control(.put, "keys", ["foreign": [foreign]])
-        #expect(try await keys(fixture).contains { $0["kid"] == "FOREIGNKEY" })
+        #expect(try await keys().contains { $0["kid"] == "FOREIGNKEY" })
     }
 
     @Test func discoveryNamesOurEndpointsAndApplesIssuer() async throws {

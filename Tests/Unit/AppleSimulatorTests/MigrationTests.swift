@@ -4,12 +4,13 @@ import HTTPTypes
 import Testing
 
 @Suite struct MigrationTests {
+    private let fixture = Fixture()
     private let sender = [("client_id", "com.example.web"), ("client_secret", ClientSecrets.named("good"))]
     private let recipient = [
         ("client_id", "com.example.recipient"), ("client_secret", ClientSecrets.named("recipient")),
     ]
 
-    private func bearer(_ fixture: Fixture, _ client: [(String, String)]) async throws -> HTTPFields {
+    private func bearer(_ client: [(String, String)]) async throws -> HTTPFields {
         let answer = try await fixture.form(
             "/auth/token", client + [("grant_type", "client_credentials"), ("scope", "user.migration")])
         #expect(answer.status == 200 && answer.json["id_token"] == nil && answer.json["refresh_token"] == nil)
@@ -17,15 +18,13 @@ import Testing
     }
 
     @Test func personMovesFromTeamToTeam() async throws {
-        let fixture = try Fixture()
         let signIn = try await fixture.signIn("boris")
         let sub = JSON.token(signIn["id_token"]?.stringValue).claims["sub"]?.stringValue ?? ""
         let sent = try await fixture.form(
-            "/auth/usermigrationinfo", sender + [("sub", sub), ("target", "TEAM654321")],
-            try await bearer(fixture, sender))
+            "/auth/usermigrationinfo", sender + [("sub", sub), ("target", "TEAM654321")], try await bearer(sender))
         let transfer = try #require(sent.json["transfer_sub"]?.stringValue)
         let received = try await fixture.form(
-            "/auth/usermigrationinfo", recipient + [("transfer_sub", transfer)], try await bearer(fixture, recipient))
+            "/auth/usermigrationinfo", recipient + [("transfer_sub", transfer)], try await bearer(recipient))
         #expect(received.json["is_private_email"] == true)
         let there = try await fixture.claims("boris", [("client_id", "com.example.recipient")])
         #expect(there["transfer_sub"]?.stringValue == transfer)
@@ -34,7 +33,6 @@ import Testing
     }
 
     @Test func transferEndsAfterSixtyDays() async throws {
-        let fixture = try Fixture()
         _ = try await fixture.signIn("ada")
         try await fixture.control(.post, "transfers", ["person": "ada", "to": "TEAM654321"])
         let client: [(String, JSON)] = [("client_id", "com.example.recipient")]
@@ -47,9 +45,8 @@ import Testing
     }
 
     @Test func strangersAndRevokedPeopleAreRefused() async throws {
-        let fixture = try Fixture()
         let sub = try await fixture.claims("ada")["sub"]?.stringValue ?? ""
-        let token = try await bearer(fixture, sender)
+        let token = try await bearer(sender)
         func ask(_ pairs: [(String, String)], _ fields: HTTPFields) async throws -> JSON? {
             try await fixture.form("/auth/usermigrationinfo", sender + pairs, fields).json["error"]
         }

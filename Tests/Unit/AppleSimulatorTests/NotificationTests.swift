@@ -6,9 +6,7 @@ import Synchronization
 import Testing
 
 @Suite struct NotificationTests {
-    private let fixture: Fixture
-
-    init() throws { fixture = try Fixture() }
+    private let fixture = Fixture()
 
     private func events(_ claims: JSON) -> JSON? {
         claims["events"]?.stringValue.flatMap { JSON(parsing: Array($0.utf8)) }

@@ -73,12 +73,10 @@ struct Fixture {
         let values = Mutex<[Int64]>([])
     }
 
-    struct SetUpFailed: Error {}
-
-    init() throws {
+    init() {
         guard let key = ClientKey(pem: ClientSecrets.publicKey),
             let recipientKey = ClientKey(pem: ClientSecrets.recipientPublicKey)
-        else { throw SetUpFailed() }
+        else { fatalError("Vectors/client-secrets.json holds no keys") }
         var configuration = SimulatorConfiguration(
             serverURL: "http://localhost:8080/", servicesID: "com.example.web", bundleIDs: ["com.example.app"],
             team: SimulatorConfiguration.Team(id: "TEAM123456", keys: ["KEY1234567": key]))

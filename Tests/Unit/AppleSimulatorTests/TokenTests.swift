@@ -4,9 +4,7 @@ import HTTPTypes
 import Testing
 
 @Suite struct TokenTests {
-    private let fixture: Fixture
-
-    init() throws { fixture = try Fixture() }
+    private let fixture = Fixture()
 
     @Test func codeBecomesTokens() async throws {
         let signIn = try await fixture.signIn()

@@ -45,7 +45,7 @@ import Testing
 
     @Test(arguments: 0..<files.count) func saysWhatItIs(number: Int) throws {
         let file = Self.files[number]
-        let fixture = try ConfigurationFixture()
+        let fixture = ConfigurationFixture()
         let path = try fixture.write(file.text, to: "AuthKey_F6G7H8I9J0.p8")
         let problems = try fixture.problems(["apple": ["privateKeyFile": path]])
         #expect(problems.map(\.key) == ["apple.privateKeyFile"], "\(file.name)")
@@ -91,7 +91,7 @@ import Testing
     func saysWhatOtherKeysAre(number: Int) throws {
         let other = Self.others[number]
         let text = try Self.maker.get().run(other.command)
-        let fixture = try ConfigurationFixture()
+        let fixture = ConfigurationFixture()
         let path = try fixture.write(text, to: "AuthKey_F6G7H8I9J0.p8")
         let problems = try fixture.problems(["apple": ["privateKeyFile": path]])
         #expect(problems.map(\.fault) == ["\"\(path)\" \(other.said)"], "\(other.name): \(text)")
@@ -107,7 +107,7 @@ import Testing
     @Test("A valid key is accepted with damaged line ends", arguments: pasted)
     func acceptsAPastedKey(line: String, become: String) throws {
         let text = TestKeys.first.replacing(line, with: become)
-        let fixture = try ConfigurationFixture()
+        let fixture = ConfigurationFixture()
         for form in ["%", "\u{FEFF}%", "\"%\"", "'%'\n", "%\n\n"] {
             let pasted = form.replacing("%", with: text)
             let path = try fixture.write(pasted, to: "AuthKey_F6G7H8I9J0.p8")
@@ -123,7 +123,7 @@ import Testing
     @Test func theTextInTheEnvironmentIsJudgedAlike() throws {
         let text = try Self.maker.get().run(try #require(Self.others.first).command)
         let rsa = text.replacing("\n", with: "\\n")
-        let fixture = try ConfigurationFixture()
+        let fixture = ConfigurationFixture()
         let problems = try fixture.problems(
             ["apple": ["privateKeyFile": NSNull()]], environment: ["BRAMLEY_APPLE_PRIVATE_KEY": rsa])
         #expect(problems.map(\.fault) == ["is an RSA key; Apple's keys are P-256."])

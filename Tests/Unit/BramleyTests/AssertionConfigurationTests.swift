@@ -6,11 +6,7 @@ import Web
 @testable import Accounts
 
 struct AssertionConfigurationTests {
-    let fixture: ConfigurationFixture
-
-    init() throws {
-        fixture = try ConfigurationFixture()
-    }
+    let fixture = ConfigurationFixture()
 
     @Test func withoutItThereAreNone() throws {
         let loaded = try fixture.load()

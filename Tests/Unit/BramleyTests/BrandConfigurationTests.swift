@@ -5,10 +5,8 @@ import Web
 
 /// `site.logoFile` and `site.accentColor`: what is accepted, and what the operator reads otherwise.
 struct BrandConfigurationTests {
-    private let fixture: ConfigurationFixture
+    private let fixture = ConfigurationFixture()
     private let svg = "<svg xmlns=\"http://www.w3.org/2000/svg\"/>"
-
-    init() throws { fixture = try ConfigurationFixture() }
 
     private func logoProblems(_ text: String, mode: Int = 0o644, _ site: [String: Any] = [:]) throws -> [String] {
         let path = try fixture.write(text, to: "logo.svg", mode: mode)
@@ -23,15 +21,12 @@ struct BrandConfigurationTests {
         #expect(site.logoFile == SiteLogo(Array(svg.utf8)) && site.logo == nil)
     }
 
-    @Test func aWrongLogoIsExplained() throws {
+    @Test func aWrongOrTooLargeLogoIsExplained() throws {
         #expect(try logoProblems(svg) == [])
         #expect(try logoProblems("GIF89a") == ["site.logoFile: \"FILE\" is neither an SVG nor a PNG picture."])
         #expect(try logoProblems(svg, mode: 0o666) == ["site.logoFile: \"FILE\" can be changed by other users."])
         #expect(
             try logoProblems(svg, ["logo": "/logo.svg"]) == ["site.logoFile: is given together with site.logo."])
-    }
-
-    @Test func aLogoHasASizeLimit() throws {
         let padding = String(repeating: " ", count: SiteLogo.maximumBytes - svg.utf8.count)
         #expect(try logoProblems(svg + padding) == [])
         #expect(try logoProblems(svg + padding + " ").count == 1)

@@ -20,7 +20,7 @@ struct BrokenConfigurationTests {
 
     @Test(arguments: names)
     func saysWhatIsWrongWordForWord(name: String) throws {
-        let fixture = try ConfigurationFixture()
+        let fixture = ConfigurationFixture()
         let source = Self.folder.appending(path: name + ".json")
         let text = try String(contentsOf: source, encoding: .utf8).replacing("@KEY@", with: fixture.keyPath)
             .replacing("@HERE@", with: Self.folder.path)

@@ -42,7 +42,7 @@ struct CertificateReloadTests {
     private let served = Served()
 
     init() throws {
-        fixture = try ConfigurationFixture()
+        fixture = ConfigurationFixture()
         maker = try Self.maker.get()
     }
 
@@ -225,8 +225,6 @@ struct CertificateReloadTests {
         #expect(said("expired") == 1)
     }
 
-    // MARK: SIGHUP
-
     @Test func sighupReadsOtherFilesToo() throws {
         let (reload, _) = try start()
         let other = try maker.issue(["id.example.com", "www.example.com"])
@@ -288,8 +286,6 @@ struct CertificateReloadTests {
         reload.checkNow()
         #expect(served.chains.count == count)
     }
-
-    // MARK: Time
 
     @Test func certificateDueForRenewalIsReportedOnceADay() throws {
         let (reload, _) = try start(days: 90)

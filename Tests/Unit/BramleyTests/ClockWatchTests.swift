@@ -6,6 +6,7 @@ import Testing
 @testable import Bramley
 
 @Suite struct ClockWatchTests {
+    private let bench = Bench()
     private static let hours: Int64 = 3_600_000
 
     /// A watch, and its two clocks in milliseconds since the test's begin.
@@ -32,7 +33,6 @@ import Testing
     }
 
     @Test func steadyClockIsTrustedAndNotLogged() {
-        let bench = Bench()
         for second in 1...300 as ClosedRange<Int64> {
             // A fast one, corrected by half a minute now and then.
             let wall = second * 1_100 - (second % 100 == 0 ? 30_000 : 0)
@@ -42,7 +42,6 @@ import Testing
     }
 
     @Test func clockAheadDeletesNothingUntilItReturns() {
-        let bench = Bench()
         let jump = 2 * Self.hours
         #expect(bench.look(wall: 1_000 + jump, now: 1_000) == 1_000)
         #expect(bench.log.lines.count == 1)
@@ -57,7 +56,6 @@ import Testing
     }
 
     @Test func clockThatStaysAheadIsTrustedAfterADay() {
-        let bench = Bench()
         let jump = 2 * Self.hours
         _ = bench.look(wall: 1_000 + jump, now: 1_000)
         let day = ClockWatch.patience
@@ -67,7 +65,6 @@ import Testing
     }
 
     @Test func clockSetBackIsTrustedAtOnce() {
-        let bench = Bench()
         let jump = -2 * Self.hours
         #expect(bench.look(wall: 1_000 + jump, now: 1_000) == 1_000 + jump)
         #expect(bench.log.lines.count == 1)

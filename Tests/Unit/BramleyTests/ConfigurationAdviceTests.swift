@@ -6,9 +6,7 @@ import Testing
 
 /// What holds, and is said anyway: it would not do as its operator expects.
 @Suite struct ConfigurationAdviceTests {
-    private let fixture: ConfigurationFixture
-
-    init() throws { fixture = try ConfigurationFixture() }
+    private let fixture = ConfigurationFixture()
 
     private var proxies: [String: Any] { ["server": ["trustedProxies": ["127.0.0.1"]]] }
 

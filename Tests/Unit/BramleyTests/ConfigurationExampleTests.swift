@@ -11,7 +11,7 @@ import Web
 
 struct ConfigurationExampleTests {
     @Test func exampleIsAGoodConfiguration() throws {
-        let fixture = try ConfigurationFixture()
+        let fixture = ConfigurationFixture()
         let example = try text(ofFile: "config.example.json")
         let path = try fixture.write(example, to: "config.json")
         let loaded = try ConfigurationLoader.load(

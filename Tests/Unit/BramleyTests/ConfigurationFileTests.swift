@@ -2,11 +2,7 @@ import Bramley
 import Testing
 
 struct ConfigurationFileTests {
-    let fixture: ConfigurationFixture
-
-    init() throws {
-        fixture = try ConfigurationFixture()
-    }
+    let fixture = ConfigurationFixture()
 
     @Test(arguments: [
         (#"{"publicURL": "https://a.example", "publicURL": "https://b.example"}"#, "line 1"),

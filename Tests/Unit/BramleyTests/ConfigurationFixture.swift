@@ -10,10 +10,14 @@ final class ConfigurationFixture {
     private let folder: TemporaryFolder
     var keyPath: String { directory.appending(path: "AuthKey.p8").path }
 
-    init() throws {
-        folder = try TemporaryFolder(mode: 0o755)
-        directory = URL(filePath: folder.path)
-        _ = try write(TestKeys.first, to: "AuthKey.p8")
+    init() {
+        do {
+            folder = try TemporaryFolder(mode: 0o755)
+            directory = URL(filePath: folder.path)
+            _ = try write(TestKeys.first, to: "AuthKey.p8")
+        } catch {
+            fatalError("a configuration cannot be written: \(error)")
+        }
     }
 
     /// Writes a file with the mode and gives its path.

@@ -6,11 +6,7 @@ import Web
 
 /// The site's own passwords, of which Bramley knows only where they are used and changed.
 struct ConfigurationPasswordTests {
-    let fixture: ConfigurationFixture
-
-    init() throws {
-        fixture = try ConfigurationFixture()
-    }
+    let fixture = ConfigurationFixture()
 
     @Test("by default no page links to passwords or asks about an account")
     func byDefault() throws {

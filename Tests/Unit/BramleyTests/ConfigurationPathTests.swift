@@ -9,6 +9,8 @@ import Web
 
 /// Where relative paths begin, and which file is read.
 @Suite struct ConfigurationPathTests {
+    private let fixture = ConfigurationFixture()
+
     @Test("Every key that names a file or a folder, and no other")
     func pathKeys() {
         let paths = Set(ConfigurationTable.keys.filter(\.isPath).map(\.name))
@@ -24,7 +26,6 @@ import Web
     }
 
     @Test func pathsOfTheFileBeginAtItsFolder() throws {
-        let fixture = try ConfigurationFixture()
         let folder = fixture.directory.path
         let hex = String(repeating: "0a", count: 32)
         for name in ["one.key", "two.key", "sealing.key"] {
@@ -52,7 +53,6 @@ import Web
     }
 
     @Test func theDefaultOfTheDirectoryTooAndTheSealingKeyInIt() throws {
-        let fixture = try ConfigurationFixture()
         let configuration = try fixture.load(["storage": ["directory": NSNull()]]).configuration
         #expect(configuration.storage.directory == fixture.directory.path + "/data")
         guard case .file(let key) = configuration.secrets.sealingKey else { return #expect(Bool(false)) }
@@ -61,7 +61,6 @@ import Web
 
     @Test("Paths in flags and the environment begin at the working directory")
     func othersBeginAtTheWorkingDirectory() throws {
-        let fixture = try ConfigurationFixture()
         let byFlag = try fixture.load(flags: ["--storage-directory", "some/place"]).configuration
         #expect(byFlag.storage.directory == "some/place")
         let byVariable = try fixture.load(environment: ["BRAMLEY_STORAGE_DIRECTORY": "other"]).configuration
@@ -99,7 +98,6 @@ import Web
 
     @Test("--config, then BRAMLEY_CONFIG, then the system's file")
     func order() throws {
-        let fixture = try ConfigurationFixture()
         let (one, two, three) = try (
             fixture.write(fixture.configuration(["publicURL": "https://one.example.com"]), to: "one.json"),
             fixture.write(fixture.configuration(["publicURL": "https://two.example.com"]), to: "two.json"),
@@ -117,7 +115,6 @@ import Web
 
     /// As the Debian package installs it.
     @Test func withoutSettingsTheOneCommandIsNamed() throws {
-        let fixture = try ConfigurationFixture()
         let blank = try fixture.write("{}", to: "blank.json")
         // The second, as the image's environment has it.
         for (path, environment) in [(nil, [:]), (nil, ["BRAMLEY_SERVER_HOST": "0.0.0.0"]), (blank, [:])] {
@@ -134,7 +131,6 @@ import Web
     }
 
     @Test func missingConfigurationNamesEveryLocation() throws {
-        let fixture = try ConfigurationFixture()
         let missing = fixture.directory.path + "/none.json"
         guard case .failure(let none) = load(system: missing) else { return #expect(Bool(false)) }
         let first = none.problems[0]
@@ -155,7 +151,6 @@ import Web
 
     @Test("A database command needs no other file")
     func commandsNeedNoOtherFile() throws {
-        let fixture = try ConfigurationFixture()
         _ = try fixture.write("no key", to: "AuthKey.p8")
         let text = try fixture.configuration([
             "apple": ["privateKeyFile": "AuthKey.p8", "nextKeyID": "AAAAAAAAAA", "nextPrivateKeyFile": "gone.p8"],
@@ -182,7 +177,6 @@ import Web
 
     @Test("The partial configuration agrees with the whole one about the database")
     func partAndWhole() throws {
-        let fixture = try ConfigurationFixture()
         let path = try fixture.write(
             fixture.configuration([
                 "apple": ["bundleIDs": ["com.example.app"], "onAccountDeleted": "disable"],

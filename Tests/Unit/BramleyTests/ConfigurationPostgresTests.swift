@@ -6,12 +6,8 @@ import Testing
 @testable import Bramley
 
 struct ConfigurationPostgresTests {
-    let fixture: ConfigurationFixture
+    let fixture = ConfigurationFixture()
     static let url = "postgresql://bramley@db1.example.com,db2.example.com/bramley?target_session_attrs=read-write"
-
-    init() throws {
-        fixture = try ConfigurationFixture()
-    }
 
     /// Regression: a file that ends as every editor ends it was refused for having several lines.
     @Test(arguments: [url, url + "\n", url + "\r\n", "\n  " + url + " \n\n"])

@@ -3,12 +3,9 @@ import Foundation
 import Testing
 
 struct ConfigurationReferenceTests {
-    @Test func pageMatchesTheTable() throws {
+    @Test func pageAndSchemaMatchTheTable() throws {
         let page = try text(ofFile: "docs/reference/configuration.md")
         #expect(page == ConfigurationTable.reference, "run `make docs`")
-    }
-
-    @Test func schemaMatchesTheTable() throws {
         let file = try text(ofFile: "docs/config.schema.json")
         #expect(file == ConfigurationSchema.text, "run `make docs`")
     }

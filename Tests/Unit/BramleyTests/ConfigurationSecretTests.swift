@@ -5,12 +5,8 @@ import Testing
 @testable import Bramley
 
 struct ConfigurationSecretTests {
-    let fixture: ConfigurationFixture
+    let fixture = ConfigurationFixture()
     static let sealingKey = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
-
-    init() throws {
-        fixture = try ConfigurationFixture()
-    }
 
     private func problems(ofKeyFile text: String, mode: Int = 0o600) throws -> [ConfigurationProblem] {
         let path = try fixture.write(text, to: "other.p8", mode: mode)
@@ -94,13 +90,10 @@ struct ConfigurationSecretTests {
             ])
     }
 
-    @Test func readsPreviousSealingKeys() throws {
+    @Test func readsPreviousSealingKeysAndMissesNoSealingKeyFile() throws {
         let path = try fixture.write(Self.sealingKey + "\n", to: "old.key")
         let secrets = try fixture.load(["secrets": ["previousSealingKeyFiles": [path]]]).configuration.secrets
         #expect(secrets.previousSealingKeys.count == 1)
-    }
-
-    @Test func sealingKeyFileMayBeMissing() throws {
         #expect(try fixture.problems(["secrets": ["sealingKeyFile": fixture.directory.path + "/none"]]).isEmpty)
     }
 
@@ -137,13 +130,10 @@ struct ConfigurationSecretTests {
         #expect(!text.contains(Self.sealingKey))
     }
 
-    @Test func readsThroughALink() throws {
+    @Test func readsThroughALinkAndNoDirectory() throws {
         let link = fixture.directory.path + "/link.p8"
         try linkFile(at: link, to: fixture.keyPath)
         #expect(try fixture.problems(["apple": ["privateKeyFile": link]]).isEmpty)
-    }
-
-    @Test func refusesADirectory() throws {
         #expect(
             try fixture.problems(["apple": ["privateKeyFile": fixture.directory.path]]).map(\.key) == [
                 "apple.privateKeyFile"

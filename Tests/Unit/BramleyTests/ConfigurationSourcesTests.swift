@@ -11,11 +11,7 @@ import Web
 @testable import Bramley
 
 struct ConfigurationSourcesTests {
-    let fixture: ConfigurationFixture
-
-    init() throws {
-        fixture = try ConfigurationFixture()
-    }
+    let fixture = ConfigurationFixture()
 
     @Test func flagsBeatTheEnvironmentWhichBeatsTheFile() throws {
         let changes = ["server": ["port": 8001, "threads": 1, "drainTimeout": 1]]

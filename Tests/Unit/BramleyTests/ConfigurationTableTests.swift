@@ -59,7 +59,7 @@ struct ConfigurationTableTests {
     }
 
     @Test func everyKeyIsReadAndNoOther() throws {
-        let fixture = try ConfigurationFixture()
+        let fixture = ConfigurationFixture()
         let path = try fixture.write(fixture.configuration(), to: "config.json")
         let builder = ConfigurationLoader.builder(ConfigurationInput(path: path))
         _ = builder.build()

@@ -6,11 +6,7 @@ import Web
 @testable import Bramley
 
 struct ConfigurationValidationTests {
-    let fixture: ConfigurationFixture
-
-    init() throws {
-        fixture = try ConfigurationFixture()
-    }
+    let fixture = ConfigurationFixture()
 
     @Test(arguments: [
         ("https://id.example.com", "https://id.example.com", ""),

@@ -7,11 +7,7 @@ import Testing
 
 /// `apple.nextKeyID` and its twins: the second key, complete and another than the first, or refused with its reason.
 struct NextKeyConfigurationTests {
-    let fixture: ConfigurationFixture
-
-    init() throws {
-        fixture = try ConfigurationFixture()
-    }
+    let fixture = ConfigurationFixture()
 
     private func next(_ name: String = "AuthKey_NEXT123456.p8", _ pem: String = TestKeys.second) throws -> String {
         try fixture.write(pem, to: name)

@@ -5,7 +5,7 @@ import Testing
 /// `HTTPS_PROXY` and `NO_PROXY`, which are part of the configuration, but not keys.
 struct OutboundProxyTests {
     @Test func thereIsNoProxyUnlessTheEnvironmentNamesOne() throws {
-        let fixture = try ConfigurationFixture()
+        let fixture = ConfigurationFixture()
         #expect(try fixture.load().configuration.outboundProxy == .direct)
         #expect(try fixture.load(environment: ["HTTPS_PROXY": ""]).configuration.outboundProxy == .direct)
         #expect(try fixture.load(environment: ["HTTP_PROXY": "http://proxy"]).configuration.outboundProxy == .direct)

@@ -9,7 +9,7 @@ struct PagesConfigurationTests {
     private let directory: URL
 
     init() throws {
-        fixture = try ConfigurationFixture()
+        fixture = ConfigurationFixture()
         directory = fixture.directory.appending(path: "pages")
         for folder in ["assets", "strings", "templates"] {
             try FileManager.default.createDirectory(
@@ -35,14 +35,11 @@ struct PagesConfigurationTests {
         }
     }
 
-    @Test func withoutKeysThePagesAreTheBuiltInOnes() throws {
+    @Test func withoutFilesThePagesAreTheBuiltInOnes() throws {
         let configuration = try fixture.load().configuration
         #expect(configuration.pagesDirectory == nil)
         #expect(configuration.web.pageOverrides == [:])
         #expect(configuration.web.locales == ["en", "de", "fr", "es", "ja", "ko", "zh-Hans", "ar"])
-    }
-
-    @Test func emptyDirectoryChangesNothing() throws {
         #expect(try load().configuration.web.pageOverrides == [:])
         try FileManager.default.removeItem(at: directory.appending(path: "assets"))
         #expect(try load().warnings.isEmpty)
@@ -104,14 +101,11 @@ struct PagesConfigurationTests {
         #expect(try problems() == (beyond == 0 ? [] : [fault]))
     }
 
-    @Test func worldWritableFileIsRefused() throws {
+    @Test func fileThatOthersCanChangeOrThatIsNotUTF8IsRefused() throws {
         try write("body{}", to: "assets/bramley.css", mode: 0o666)
         #expect(try problems() == ["\"assets/bramley.css\" can be changed by every user of this machine."])
         try write("body{}", to: "assets/bramley.css", mode: 0o664)
         #expect(try problems() == [])
-    }
-
-    @Test func fileThatIsNotUTF8IsRefused() throws {
         try Data([0x62, 0xFF]).write(to: directory.appending(path: "assets/bramley.css"))
         #expect(try problems() == ["\"assets/bramley.css\" is not UTF-8."])
     }

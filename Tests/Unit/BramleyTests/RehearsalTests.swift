@@ -5,11 +5,7 @@ import Testing
 
 /// What `init --rehearse` writes for the package's units. Tests/System/Commands/test_rehearsal.py runs the rest.
 struct RehearsalTests {
-    let fixture: ConfigurationFixture
-
-    init() throws {
-        fixture = try ConfigurationFixture()
-    }
+    let fixture = ConfigurationFixture()
 
     @Test(arguments: [
         ("https://id.example.com", "--allow-simulated-apple"), ("https://id.example.test", ""),

@@ -5,11 +5,7 @@ import Web
 
 /// The simulator can never stand in for Apple by accident.
 struct SimulatedAppleTests {
-    let fixture: ConfigurationFixture
-
-    init() throws {
-        fixture = try ConfigurationFixture()
-    }
+    let fixture = ConfigurationFixture()
 
     static let foreign: [(key: String, change: [String: any Sendable])] = [
         ("apple.endpoint", ["endpoint": "http://127.0.0.1:9700"]),

@@ -17,7 +17,7 @@ struct TLSConfigurationTests {
     let maker: CertificateMaker
 
     init() throws {
-        fixture = try ConfigurationFixture()
+        fixture = ConfigurationFixture()
         maker = try Self.maker.get()
     }
 

@@ -50,16 +50,14 @@ import Testing
         #expect(PastedText.pem(Self.whole.replacing(line, with: become)) == Self.whole)
     }
 
-    @Test func severalBlocksStay() {
+    @Test func severalBlocksHeadersAndInvalidTextStay() {
         let chain = Self.whole + Self.whole.replacing("PRIVATE KEY", with: "CERTIFICATE")
         #expect(PastedText.pem(chain.replacing("\n", with: "")) == chain)
-    }
-
-    /// RFC 1421 §4.6: headers, then an empty line.
-    @Test func headersStay() {
+        // RFC 1421 §4.6: headers, then an empty line.
         let text = "-----BEGIN EC PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nAAAA\n-----END EC PRIVATE KEY-----\n"
         #expect(PastedText.pem(text) == text)
         #expect(PastedText.pem(text.replacing("\n", with: "\r\n")) == text)
+        #expect(PastedText.pem([0x30, 0x82, 0xFF]) == [0x30, 0x82, 0xFF])
     }
 
     @Test(arguments: [
@@ -67,9 +65,5 @@ import Testing
     ])
     func textWithoutAPEMBlockStays(text: String) {
         #expect(PastedText.pem(text) == text)
-    }
-
-    @Test func invalidTextIsUnchanged() {
-        #expect(PastedText.pem([0x30, 0x82, 0xFF]) == [0x30, 0x82, 0xFF])
     }
 }

@@ -89,28 +89,15 @@ enum SourceRules {
         #expect(found.count == SourceRules.uncheckedCount(.real))
     }
 
-    @Test func unsafeStaysWhereCIsWrapped() {
-        let found = SourceRules.unsafeCode(.real)
-        #expect(SourceRules.outside(AllowLists.unsafe, found) == [])
-        #expect(SourceRules.unneeded(AllowLists.unsafe, found) == [])
-    }
-
-    @Test func trapsAreListed() {
-        let found = SourceRules.traps(.real)
-        #expect(SourceRules.outside(AllowLists.traps, found) == [])
-        #expect(SourceRules.unneeded(AllowLists.traps, found) == [])
-    }
-
-    @Test func noTaskLeavesItsLoop() {
-        let found = SourceRules.unstructuredTasks(.real)
-        #expect(SourceRules.outside(AllowLists.unstructuredTasks, found) == [])
-        #expect(SourceRules.unneeded(AllowLists.unstructuredTasks, found) == [])
-    }
-
-    @Test func threadsAreListed() {
-        let found = SourceRules.threads(.real)
-        #expect(SourceRules.outside(AllowLists.threads, found) == [])
-        #expect(SourceRules.unneeded(AllowLists.threads, found) == [])
+    @Test func unsafeCodeTrapsTasksAndThreadsAreListed() {
+        for (list, found) in [
+            (AllowLists.unsafe, SourceRules.unsafeCode(.real)), (AllowLists.traps, SourceRules.traps(.real)),
+            (AllowLists.unstructuredTasks, SourceRules.unstructuredTasks(.real)),
+            (AllowLists.threads, SourceRules.threads(.real)),
+        ] {
+            #expect(SourceRules.outside(list, found) == [])
+            #expect(SourceRules.unneeded(list, found) == [])
+        }
     }
 
     @Test func programsAreNotStartedByFoundation() {
@@ -125,11 +112,8 @@ enum SourceRules {
         for exception in ImportRules.exceptions { #expect(exception.reason.count >= 12, "\(exception.file)") }
     }
 
-    @Test func nothingIsMarkedUnfinished() {
+    @Test func noFileIsMarkedUnfinishedOrTooLong() {
         #expect(SourceRules.marks(.real) == [])
-    }
-
-    @Test func noFileIsTooLong() {
         #expect(SourceRules.longFiles(.real) == [])
     }
 

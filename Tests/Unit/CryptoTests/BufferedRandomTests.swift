@@ -20,7 +20,7 @@ private final class CountingSource: RandomSource {
 }
 
 @Suite struct BufferedRandomTests {
-    @Test("reads its source in large blocks, and returns no byte twice")
+    @Test("reads its source in large blocks, returns no byte twice, and any count")
     func fetchesMany() {
         let source = CountingSource()
         let random = BufferedRandom(source)
@@ -29,12 +29,6 @@ private final class CountingSource: RandomSource {
         #expect(parts.allSatisfy { $0.count == 17 })
         #expect(Set(parts.joined()).count == 12 * 17)
         #expect(source.calls == 1)
-    }
-
-    @Test("returns any count, also 0 and more than its buffer")
-    func givesAnyCount() {
-        let source = CountingSource()
-        let random = BufferedRandom(source)
         #expect(random.bytes(0).isEmpty)
         #expect(random.bytes(5_000).count == 5_000)
         #expect(random.bytes(1_000).count == 1_000)

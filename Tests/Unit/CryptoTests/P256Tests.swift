@@ -3,7 +3,7 @@ import Crypto
 import Testing
 
 @Suite struct P256Tests {
-    @Test func signature_isRAndSAndVerifies() throws {
+    @Test func signature_isRAndSAndVerifies_UnlessABitIsFlipped() throws {
         let key = try P256PrivateKey.generate()
         let message = Array("message".utf8)
         // Often enough that R or S starts with zero bytes, which DER drops.
@@ -12,10 +12,6 @@ import Testing
             #expect(signature.count == 64)
             #expect(key.publicKey.verifyES256(signature: signature, message: message + [UInt8(round % 256)]))
         }
-    }
-
-    @Test func everyFlippedBit_isRefused() throws {
-        let key = try P256PrivateKey.generate()
         let signature = try key.signES256([1, 2, 3])
         for bit in 0..<512 {
             var changed = signature

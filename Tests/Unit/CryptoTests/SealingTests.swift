@@ -64,6 +64,8 @@ import Testing
 }
 
 @Suite struct SealingTests {
+    private let ring = SealingKeyring(current: Self.key(1))
+
     static func key(_ byte: UInt8) -> SealingKey {
         SealingKey(material: SecretBytes([UInt8](repeating: byte, count: 32)))
     }
@@ -75,7 +77,6 @@ import Testing
 
     @Test(arguments: purposes)
     func text_opensForItsPurposeAndContextOnly(_ purpose: SealingPurpose) throws {
-        let ring = SealingKeyring(current: Self.key(1))
         let plaintext = Array("the nonce and all".utf8)
         let sealed = ring.seal(plaintext, purpose: purpose, context: [1, 2])
         #expect(sealed.count == plaintext.count + SealingKeyring.overhead)
@@ -89,7 +90,6 @@ import Testing
     }
 
     @Test func purposeAndContext_areKeptApart() {
-        let ring = SealingKeyring(current: Self.key(1))
         let sealed = ring.seal([1], purpose: .other("a"), context: Array("bc".utf8))
         #expect(throws: SealingError.notAuthentic) {
             try ring.open(sealed, purpose: .other("ab"), context: Array("c".utf8))
@@ -108,7 +108,6 @@ import Testing
     }
 
     @Test func everyTruncation_isRefused() {
-        let ring = SealingKeyring(current: Self.key(1))
         let sealed = ring.seal([1, 2, 3], purpose: .refreshToken)
         for count in 0..<sealed.count {
             #expect(throws: SealingError.self) { try ring.open(Array(sealed[..<count]), purpose: .refreshToken) }
@@ -117,7 +116,6 @@ import Testing
     }
 
     @Test func emptyText_isSealedAndOpened() throws {
-        let ring = SealingKeyring(current: Self.key(1))
         #expect(try ring.open(ring.seal([], purpose: .signingKey), purpose: .signingKey) == [])
     }
 
@@ -135,7 +133,6 @@ import Testing
     }
 
     @Test func sealingTwice_givesDifferentTexts() {
-        let ring = SealingKeyring(current: Self.key(1))
         let texts = (0..<1000).map { _ in ring.seal([1], purpose: .attempt(hour: 5)) }
         #expect(Set(texts).count == 1000)
     }

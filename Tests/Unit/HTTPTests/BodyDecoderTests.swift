@@ -62,32 +62,26 @@ import Testing
         #expect(everyWay(text, .chunked) == .refused(error), "\(visible(text))")
     }
 
-    @Test func chunkedContent_passesAtTheLimitOnly() {
+    @Test func chunkedContent_passesAtItsLimitsOnly() {
         let limits = WireLimits { $0.body = 4 }
         #expect(everyWay("2\r\nab\r\n2\r\ncd\r\n0\r\n\r\n", .chunked, limits) == .complete("abcd", used: 19))
         // Refused with the size line, before any of its bytes.
         #expect(everyWay("2\r\nab\r\n3\r", .chunked, limits) == .refused(.bodyTooLarge))
         #expect(everyWay("5\r", .chunked, limits) == .refused(.bodyTooLarge))
-    }
-
-    @Test func chunkLine_passesAtTheLimitOnly() {
-        let limits = WireLimits { $0.chunkLine = 10 }
-        #expect(everyWay("1;abcdef\r\nx\r\n0\r\n\r\n", .chunked, limits) == .complete("x", used: 18))
-        #expect(everyWay("1;abcdefg\r\nx", .chunked, limits) == .refused(.chunkLineTooLong))
+        let line = WireLimits { $0.chunkLine = 10 }
+        #expect(everyWay("1;abcdef\r\nx\r\n0\r\n\r\n", .chunked, line) == .complete("x", used: 18))
+        #expect(everyWay("1;abcdefg\r\nx", .chunked, line) == .refused(.chunkLineTooLong))
         #expect(WireError.chunkLineTooLong.status == 400)
-    }
-
-    @Test func chunkExtensions_passAtTheLimitOnly() {
-        let limits = WireLimits { $0.chunkExtensions = 8 }
-        #expect(everyWay("1;abc\r\nx\r\n0;abc\r\n\r\n", .chunked, limits) == .complete("x", used: 19))
-        #expect(everyWay("1;abc\r\nx\r\n0;abcd\r\n\r\n", .chunked, limits) == .refused(.chunkExtensionsTooLarge))
-    }
-
-    @Test func trailers_passAtTheLimitOnly() {
-        let limits = WireLimits { $0.trailerBlock = 8 }
-        #expect(everyWay("0\r\nA: b\r\n\r\n", .chunked, limits) == .complete("", used: 11))
-        #expect(everyWay("0\r\nA: bc\r\n\r\n", .chunked, limits) == .refused(.trailerTooLarge))
+        let extensions = WireLimits { $0.chunkExtensions = 8 }
+        #expect(everyWay("1;abc\r\nx\r\n0;abc\r\n\r\n", .chunked, extensions) == .complete("x", used: 19))
+        #expect(everyWay("1;abc\r\nx\r\n0;abcd\r\n\r\n", .chunked, extensions) == .refused(.chunkExtensionsTooLarge))
+        let block = WireLimits { $0.trailerBlock = 8 }
+        #expect(everyWay("0\r\nA: b\r\n\r\n", .chunked, block) == .complete("", used: 11))
+        #expect(everyWay("0\r\nA: bc\r\n\r\n", .chunked, block) == .refused(.trailerTooLarge))
         #expect(WireError.trailerTooLarge.status == 431)
+        let count = WireLimits { $0.fieldCount = 2 }
+        #expect(everyWay("0\r\na:\r\nb:\r\n\r\n", .chunked, count) == .complete("", used: 13))
+        #expect(everyWay("0\r\na:\r\nb:\r\nc", .chunked, count) == .refused(.tooManyFields))
     }
 
     private func trailers(_ text: String, limits: WireLimits = WireLimits()) -> [String] {
@@ -104,12 +98,6 @@ import Testing
         #expect(trailers("0\r\n\r\n") == [])
         #expect(trailers("0\r\nA: b \r\nHost: h\r\nC:\r\na: d\r\n\r\n") == ["A: b", "C: ", "a: d"])
         #expect(trailers("0\r\nA: b\r\n") == [], "not before the end")
-    }
-
-    @Test func trailerFields_areCounted() {
-        let limits = WireLimits { $0.fieldCount = 2 }
-        #expect(everyWay("0\r\na:\r\nb:\r\n\r\n", .chunked, limits) == .complete("", used: 13))
-        #expect(everyWay("0\r\na:\r\nb:\r\nc", .chunked, limits) == .refused(.tooManyFields))
     }
 
     @Test func untilClose_endsWithTheConnection() {

@@ -23,8 +23,7 @@ import Testing
     func leaves(isHalf: Bool) async throws {
         let handler = Patient()
         let noticed = try await withServer(handler: handler) { peer in
-            let stream = try await peer.connect()
-            try await stream.write(Array("GET / HTTP/1.1\r\nHost: x\r\n\r\n".utf8))
+            let stream = try await peer.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
             _ = await peer.loop.sleep(until: Deadline.now.adding(milliseconds: 50))
             let before = handler.noticed.withLock { $0 }
             if isHalf { stream.shutdownWrite() } else { stream.close() }

@@ -73,8 +73,7 @@ import Testing
             configuration: Self.configuration(ServerTimeouts { $0.write = 120 }), handler: Handler(),
             admission: admission
         ) { peer in
-            let stream = try await peer.connect()
-            try await stream.write(Array("GET \(path) HTTP/1.1\r\nHost: x\r\n\r\n".utf8))
+            let stream = try await peer.send("GET \(path) HTTP/1.1\r\nHost: x\r\n\r\n")
             while admission.total == 0 { await Task.yield() }
             var buffer = [UInt8](repeating: 0, count: 64)
             while admission.total > 0 {
@@ -191,8 +190,7 @@ import Testing
                     $0.lingerTotal = 40
                 }), handler: Handler()
         ) { peer in
-            let stream = try await peer.connect()
-            try await stream.write(Array("GET /big/1000000 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".utf8))
+            let stream = try await peer.send("GET /big/1000000 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
             _ = await peer.loop.sleep(until: Deadline.now.adding(milliseconds: 200))
             return await peer.readAll(stream).utf8.count
         }
@@ -243,8 +241,7 @@ import Testing
     func lingeringEnds(_ test: Linger) async throws {
         let admission = Self.admission()
         try await withServer(configuration: Self.configuration(test.timeouts), admission: admission) { peer in
-            let stream = try await peer.connect()
-            try await stream.write(Array("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10000000\r\n\r\n".utf8))
+            let stream = try await peer.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10000000\r\n\r\n")
             while admission.total == 0 { await Task.yield() }
             while admission.total > 0 {
                 if test.interval != nil { try? await stream.write([0x61]) }
@@ -260,8 +257,7 @@ import Testing
         let answers = try await withServer(configuration: Self.configuration(ServerTimeouts { $0.lingerTotal = 1000 }))
         {
             peer in
-            let flood = try await peer.connect()
-            try await flood.write(Array("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 90000000\r\n\r\n".utf8))
+            let flood = try await peer.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 90000000\r\n\r\n")
             async let flooding: Void = {
                 let piece = [UInt8](repeating: 0x61, count: 1 << 20)
                 while (try? await flood.write(piece)) != nil {}
@@ -285,8 +281,7 @@ import Testing
         let admission = Self.admission()
         let answer = try await withServer(handler: Handler(), admission: admission) { peer in
             for reads in [0, 1, 100_000] {
-                let stream = try await peer.connect()
-                try await stream.write(Array("GET \(path) HTTP/1.1\r\nHost: x\r\n\r\n".utf8))
+                let stream = try await peer.send("GET \(path) HTTP/1.1\r\nHost: x\r\n\r\n")
                 try await stream.waitUntilReadable()
                 var buffer = [UInt8](repeating: 0, count: max(reads, 1))
                 if reads > 0 { _ = try await stream.read(into: &buffer, at: 0) }
@@ -347,8 +342,7 @@ import Testing
         ) { peer in
             var streams: [SocketStream] = []
             for _ in 0..<16 {
-                let stream = try await peer.connect()
-                try await stream.write(Array("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\na".utf8))
+                let stream = try await peer.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\na")
                 streams.append(stream)
                 while admission.total < streams.count { await Task.yield() }
             }

@@ -87,8 +87,7 @@ import Testing
             let field = "X: \(String(repeating: "v", count: 990))\r\n"
             let path = "/?" + String(repeating: "q", count: 4000)
             let head = "GET \(path) HTTP/1.1\r\nHost: a\r\n" + String(repeating: field, count: 16)
-            let holder = try await peer.connect()
-            try await holder.write(Array(head.utf8))
+            let holder = try await peer.send(head)
             let limit = Deadline.now.adding(milliseconds: 60_000)
             while configuration.memory.used == 0, Deadline.now < limit { await Task.yield() }
             let refused = try await peer.exchange([head], halfClose: false)

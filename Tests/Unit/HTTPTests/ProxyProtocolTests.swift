@@ -181,8 +181,7 @@ import Testing
     @Test func headerIsReadOnce_WhenTheConnectionWasParked() async throws {
         let timeouts = ServerTimeouts { $0.parkAfter = 5 }
         let answer = try await withServer(configuration: Self.configuration(timeouts: timeouts)) { peer in
-            let stream = try await peer.connect()
-            try await stream.write(Array((Self.header + Self.request).utf8))
+            let stream = try await peer.send(Self.header + Self.request)
             _ = try await readResponse(from: stream)
             _ = await peer.loop.sleep(until: Deadline.now.adding(milliseconds: 20))
             try await stream.write(Array(Self.request.utf8))
@@ -202,8 +201,7 @@ import Testing
         let admission = AdmissionControl(maximum: 100, maximumPerAddress: 2, exempt: { $0 == proxy })
         let answers = try await withServer(configuration: Self.configuration(), admission: admission) { peer in
             func open(_ named: String) async throws -> (SocketStream, Bool) {
-                let stream = try await peer.connect()
-                try await stream.write(Array("PROXY \(named) 1 2\r\n\(Self.request)".utf8))
+                let stream = try await peer.send("PROXY \(named) 1 2\r\n\(Self.request)")
                 return (stream, (try? await readResponse(from: stream)) != nil)
             }
             let (one, isOneServed) = try await open(first)

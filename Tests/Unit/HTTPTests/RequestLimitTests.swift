@@ -18,15 +18,9 @@ import Testing
         #expect(accepted(line(40) + "Host: h\r\n\r\n", limits: limits) != nil)
         #expect(refusal(of: line(41) + "Host: h\r\n\r\n", limits: limits) == .requestLineTooLong)
         #expect(WireError.requestLineTooLong.status == 414)
-    }
-
-    @Test func requestLine_isRefusedBeforeItEnds() {
         #expect(refusal(of: "GET /" + String(repeating: "a", count: 35), limits: limits) == .requestLineTooLong)
         #expect(parseEveryWay("GET /" + String(repeating: "a", count: 34), limits: limits) == .needsMore)
         #expect(refusal(of: "GET /?" + String(repeating: "a", count: 34), limits: limits) == .requestLineTooLong)
-    }
-
-    @Test func leadingEmptyLine_countsNothing() {
         #expect(accepted("\r\n" + line(40) + "Host: h\r\n\r\n", limits: limits) != nil)
         #expect(refusal(of: "\r\n" + line(41) + "Host: h\r\n\r\n", limits: limits) == .requestLineTooLong)
     }
@@ -48,13 +42,10 @@ import Testing
         #expect(parseEveryWay(line(30) + full.dropLast(), limits: limits) == .needsMore)
     }
 
-    @Test func fieldCount_passesAtTheLimitOnly() {
+    @Test func fieldCountAndContentLength_passAtTheLimitOnly() throws {
         #expect(accepted(line(20) + "Host: h\r\nA: 1\r\nB: 2\r\n\r\n", limits: limits) != nil)
         #expect(refusal(of: line(20) + "Host: h\r\nA: 1\r\nB: 2\r\nC: 3\r\n", limits: limits) == .tooManyFields)
         #expect(WireError.tooManyFields.status == 431)
-    }
-
-    @Test func contentLength_passesAtTheLimitOnly() throws {
         let head = "Host: h\r\nContent-Length: "
         #expect(try #require(accepted(line(20) + head + "10\r\n\r\n", limits: limits)).framing == .length(10))
         #expect(refusal(of: line(20) + head + "11\r\n", limits: limits) == .bodyTooLarge)

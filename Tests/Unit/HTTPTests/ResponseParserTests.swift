@@ -91,15 +91,12 @@ import Testing
         #expect(head("HTTP/1.0 200 OK\r\nContent-Length: 1\r\nConnection: keep-alive\r\n\r\n")?.keepAlive == true)
     }
 
-    @Test func interimResponses_areSkipped() {
+    @Test func interimResponses_areSkippedAndBounded() {
         let text = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nContent-Length: 7\r\nLink: x\r\n\r\n"
         let parsed = head(text + "HTTP/1.1 204 No Content\r\nA: b\r\n\r\n")
         #expect(parsed?.status == 204)
         #expect(parsed?.fields == ["a=b"])
         #expect(everyWay(text) == .needsMore)
-    }
-
-    @Test func interimResponses_areBounded() {
         let interim = "HTTP/1.1 100 Continue\r\n\r\n"
         #expect(head(String(repeating: interim, count: 8) + "HTTP/1.1 204 No Content\r\n\r\n")?.status == 204)
         #expect(everyWay(String(repeating: interim, count: 9)) == .refused(.tooManyInterimResponses))

@@ -6,11 +6,6 @@ import Testing
 
 /// The server over real sockets: what arrives on the wire, byte for byte.
 @Suite struct ServerConnectionTests {
-    private static func response(_ text: String, keepAlive: Bool = true, extra: String = "") -> String {
-        "HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 2026 00:00:00 GMT\r\nContent-Type: text/plain\r\n"
-            + "Content-Length: \(text.utf8.count)\r\n\(extra)\(keepAlive ? "" : "Connection: close\r\n")\r\n\(text)"
-    }
-
     struct Case: Sendable, CustomTestStringConvertible {
         var name: String
         var request: String
@@ -19,31 +14,31 @@ import Testing
     }
 
     static let cases = [
-        Case(name: "GET", request: "GET /a?b=c HTTP/1.1\r\nHost: x\r\n\r\n", response: response("GET /a?b=c ")),
+        Case(name: "GET", request: "GET /a?b=c HTTP/1.1\r\nHost: x\r\n\r\n", response: echoed("GET /a?b=c ")),
         Case(
             name: "POST with a length", request: "POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc",
-            response: response("POST /p abc")),
+            response: echoed("POST /p abc")),
         Case(
             name: "POST in chunks",
             request:
                 "POST /p HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1;x=y\r\nc\r\n0\r\nT: v\r\n\r\n",
-            response: response("POST /p abc")),
+            response: echoed("POST /p abc")),
         Case(
             name: "HEAD has no body",
             request: "HEAD /a HTTP/1.1\r\nHost: x\r\n\r\n",
-            response: String(response("HEAD /a ").dropLast(8))),
+            response: String(echoed("HEAD /a ").dropLast(8))),
         Case(
             name: "204 has no body and no length", request: "GET /204 HTTP/1.1\r\nHost: x\r\n\r\n",
             response: "HTTP/1.1 204 No Content\r\nDate: Thu, 01 Jan 2026 00:00:00 GMT\r\n\r\n"),
         Case(
             name: "HTTP/1.0 is closed", request: "GET /a HTTP/1.0\r\n\r\n",
-            response: response("GET /a ", keepAlive: false)),
+            response: echoed("GET /a ", keepAlive: false)),
         Case(
             name: "HTTP/1.0 keep-alive is said", request: "GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
-            response: response("GET /a ", extra: "Connection: keep-alive\r\n")),
+            response: echoed("GET /a ", extra: "Connection: keep-alive\r\n")),
         Case(
             name: "Connection: close", request: "GET /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
-            response: response("GET /a ", keepAlive: false)),
+            response: echoed("GET /a ", keepAlive: false)),
         Case(
             name: "stream", request: "GET /stream HTTP/1.1\r\nHost: x\r\n\r\n",
             response: "HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 2026 00:00:00 GMT\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -67,7 +62,7 @@ import Testing
         let count = 1000
         let requests = (0..<count).map { "POST /n\($0) HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi" }.joined()
         let answer = try await withServer { try await $0.exchange([requests]) }
-        #expect(answer == (0..<count).map { Self.response("POST /n\($0) hi") }.joined())
+        #expect(answer == (0..<count).map { echoed("POST /n\($0) hi") }.joined())
     }
 
     @Test(arguments: [
@@ -106,7 +101,7 @@ import Testing
         #expect(answers[0].hasPrefix("HTTP/1.1 408 "))
         #expect(answers[1].hasPrefix("HTTP/1.1 408 "))
         #expect(answers[2].isEmpty)
-        #expect(answers[3] == Self.response("GET /a "))
+        #expect(answers[3] == echoed("GET /a "))
     }
 
     @Test func parkedConnectionServesItsNextRequest() async throws {
@@ -121,30 +116,28 @@ import Testing
             stream.shutdownWrite()
             return await peer.readAll(stream)
         }
-        #expect(answer == Self.response("GET /2 "))
+        #expect(answer == echoed("GET /2 "))
     }
 
     @Test func requestInFlightIsAnswered_WhenTheServerDrains() async throws {
         let answer = try await withServer { peer in
-            let stream = try await peer.connect()
-            try await stream.write(Array("POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\na".utf8))
+            let stream = try await peer.send("POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\na")
             // The head is with the server before draining begins.
             _ = await peer.loop.sleep(until: Deadline.now.adding(milliseconds: 20))
             peer.group.beginDrain()
             try await stream.write(Array("bc".utf8))
             return await peer.readAll(stream)
         }
-        #expect(answer == Self.response("POST /p abc", keepAlive: false))
+        #expect(answer == echoed("POST /p abc", keepAlive: false))
     }
 
     @Test func requestThatArrivedBeforeDrainingIsAnswered() async throws {
         let answer = try await withServer { peer in
-            let stream = try await peer.connect()
-            try await stream.write(Array("GET /a HTTP/1.1\r\nHost: x\r\n\r\n".utf8))
+            let stream = try await peer.send("GET /a HTTP/1.1\r\nHost: x\r\n\r\n")
             peer.group.beginDrain()
             return await peer.readAll(stream)
         }
-        #expect(answer == Self.response("GET /a ", keepAlive: false))
+        #expect(answer == echoed("GET /a ", keepAlive: false))
     }
 
     /// Browsers open connections in advance. One that never sent a byte must not hold up the end until its deadline.

@@ -54,6 +54,13 @@ struct Peer: Sendable {
         return stream
     }
 
+    /// Connects and sends a text.
+    func send(_ text: String) async throws -> SocketStream {
+        let stream = try await connect()
+        try await stream.write(Array(text.utf8))
+        return stream
+    }
+
     /// Sends the pieces one write each, half-closes by default, and reads to the end.
     func exchange(_ pieces: [String], halfClose: Bool = true) async throws -> String {
         let stream = try await connect()
@@ -98,6 +105,12 @@ struct EchoHandler: RequestHandler {
             return ServerResponse(status: .ok, fields: [.contentType: "text/plain"], body: .bytes(Array(text.utf8)))
         }
     }
+}
+
+/// What it answers with this text.
+func echoed(_ text: String, keepAlive: Bool = true, extra: String = "") -> String {
+    "HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 2026 00:00:00 GMT\r\nContent-Type: text/plain\r\n"
+        + "Content-Length: \(text.utf8.count)\r\n\(extra)\(keepAlive ? "" : "Connection: close\r\n")\r\n\(text)"
 }
 
 /// One whole response with a length, however few bytes each read brings.

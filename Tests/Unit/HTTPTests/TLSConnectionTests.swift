@@ -13,17 +13,11 @@ import Testing
         "GET \(path) HTTP/1.1\r\nHost: x\r\n\(close ? "Connection: close\r\n" : "")\r\n"
     }
 
-    private static func response(_ text: String) -> String {
-        "HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 2026 00:00:00 GMT\r\nContent-Type: text/plain\r\n"
-            + "Content-Length: \(text.utf8.count)\r\n\r\n\(text)"
-    }
-
     @Test(arguments: versions) func sameAnswer_WhenRequestsAreCutIntoRecordsAtEveryByte(version: Int32) async throws {
         let requests = Self.request("/a") + "POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc"
-        let expected = Self.response("GET /a ") + Self.response("POST /p abc")
+        let expected = echoed("GET /a ") + echoed("POST /p abc")
         let answers = try await withServer(configuration: HTTPServerConfiguration { $0.tls = try acceptor() }) { peer in
-            let client = TLSPeer(try await peer.connect(), version: version)
-            try await client.handshake()
+            let client = try await peer.secure(version: version)
             var answers = Set<String>()
             for split in 0..<requests.count {
                 let first = client.seal(String(requests.prefix(split)))
@@ -56,8 +50,7 @@ import Testing
                 $0.tls = try acceptor()
             }
         ) { peer in
-            let client = TLSPeer(try await peer.connect(), version: version)
-            try await client.handshake()
+            let client = try await peer.secure(version: version)
             var sealed = client.seal("POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: \(content.utf8.count)\r\n\r\n")
             var rest = Substring(content)
             while !rest.isEmpty {
@@ -65,9 +58,9 @@ import Testing
                 rest = rest.dropFirst(16_000)
             }
             try await client.send(sealed)
-            return try await client.read(Self.response("POST /p " + content).utf8.count)
+            return try await client.read(echoed("POST /p " + content).utf8.count)
         }
-        #expect(answer == Self.response("POST /p " + content))
+        #expect(answer == echoed("POST /p " + content))
     }
 
     @Test(arguments: versions) func parkedConnectionServesItsNextRequest(version: Int32) async throws {
@@ -76,12 +69,11 @@ import Testing
             $0.tls = try acceptor()
         }
         try await withServer(configuration: configuration) { peer in
-            let client = TLSPeer(try await peer.connect(), version: version)
-            try await client.handshake()
+            let client = try await peer.secure(version: version)
             for number in 0..<4 {
                 _ = await peer.loop.sleep(until: Deadline.now.adding(milliseconds: 20))
                 try await client.write(Self.request("/\(number)"))
-                #expect(try await client.read(Self.response("GET /0 ").utf8.count) == Self.response("GET /\(number) "))
+                #expect(try await client.read(echoed("GET /0 ").utf8.count) == echoed("GET /\(number) "))
             }
             _ = await peer.loop.sleep(until: Deadline.now.adding(milliseconds: 20))
             // Woken by close_notify, it says the same and ends.
@@ -97,10 +89,9 @@ import Testing
             $0.tls = try acceptor()
         }
         try await withServer(configuration: configuration) { peer in
-            let client = TLSPeer(try await peer.connect())
-            try await client.handshake()
+            let client = try await peer.secure()
             try await client.write(Self.request("/a"))
-            #expect(try await client.readAll() == Self.response("GET /a "))
+            #expect(try await client.readAll() == echoed("GET /a "))
         }
     }
 
@@ -112,8 +103,7 @@ import Testing
         }
         let configuration = try HTTPServerConfiguration { $0.tls = try acceptor() }
         try await withServer(configuration: configuration, handler: SchemeHandler()) { peer in
-            let client = TLSPeer(try await peer.connect())
-            try await client.handshake()
+            let client = try await peer.secure()
             try await client.write(Self.request("/a", close: true))
             #expect(try await client.readAll().hasSuffix("\r\n\r\nhttps"))
         }
@@ -121,8 +111,7 @@ import Testing
 
     @Test(arguments: versions) func brokenStreamIsATruncation(version: Int32) async throws {
         try await withServer(configuration: HTTPServerConfiguration { $0.tls = try acceptor() }) { peer in
-            let client = TLSPeer(try await peer.connect(), version: version)
-            try await client.handshake()
+            let client = try await peer.secure(version: version)
             try await client.write(Self.request("/cut"))
             let answer = try await client.readAll()
             #expect(answer.hasSuffix("4\r\npart\r\n"))
@@ -132,8 +121,7 @@ import Testing
     /// RFC 8446 §6.1: without close_notify the content may not be whole. Nothing is done with it.
     @Test(arguments: versions) func contentThatEndsWithoutCloseNotifyIsNotHandled(version: Int32) async throws {
         try await withServer(configuration: HTTPServerConfiguration { $0.tls = try acceptor() }) { peer in
-            let client = TLSPeer(try await peer.connect(), version: version)
-            try await client.handshake()
+            let client = try await peer.secure(version: version)
             try await client.write("POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc")
             client.stream.shutdownWrite()
             await #expect(throws: TLSPeer.Failure.self) { _ = try await client.readAll() }
@@ -146,8 +134,7 @@ import Testing
             $0.tls = try acceptor()
         }
         let answer = try await withServer(configuration: configuration) { peer in
-            let client = TLSPeer(try await peer.connect(), version: version)
-            try await client.handshake()
+            let client = try await peer.secure(version: version)
             try await client.write("POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: 150000\r\n\r\n")
             for _ in 0..<10 { try await client.write(String(repeating: "x", count: 15_000)) }
             return try await client.readAll()
@@ -159,8 +146,7 @@ import Testing
     @Test(.timeLimit(.minutes(1)), arguments: versions)
     func refusalEnds_WithRecordsBehindTheRequest(version: Int32) async throws {
         let answer = try await withServer(configuration: HTTPServerConfiguration { $0.tls = try acceptor() }) { peer in
-            let client = TLSPeer(try await peer.connect(), version: version)
-            try await client.handshake()
+            let client = try await peer.secure(version: version)
             try await client.send(client.seal("GET / HTTP/1.1\nHost: x\n\n") + client.seal("and more"))
             return try await client.readAll()
         }
@@ -173,16 +159,14 @@ import Testing
             $0.tls = try acceptor()
         }
         try await withServer(configuration: configuration) { peer in
-            let idle = TLSPeer(try await peer.connect())
-            try await idle.handshake()
+            let idle = try await peer.secure()
             let silent = try await peer.connect()
             let half = TLSPeer(try await peer.connect())
             _ = try half.step()
             let hello = half.takeOutput()
             try await half.send(Array(hello.prefix(40)))
             // One round trip of another connection: what was sent before has come.
-            let other = TLSPeer(try await peer.connect())
-            try await other.handshake()
+            _ = try await peer.secure()
             _ = await peer.loop.sleep(until: Deadline.now.adding(milliseconds: 30))
             peer.group.beginDrain(abortAfter: 10_000)
             #expect(try await idle.readAll().isEmpty)
@@ -200,14 +184,12 @@ import Testing
     @Test func replacedCertificateIsForNewConnections_AndOldOnesGoOn() async throws {
         let acceptor = try acceptor("good")
         try await withServer(configuration: HTTPServerConfiguration { $0.tls = acceptor }) { peer in
-            let old = TLSPeer(try await peer.connect())
-            try await old.handshake()
+            let old = try await peer.secure()
             let begun = TLSPeer(try await peer.connect())
             _ = try begun.step()
             try acceptor.replace(
                 certificate: TestCertificates.pem("second"), privateKey: TestCertificates.privateKey("second"))
-            let new = TLSPeer(try await peer.connect())
-            try await new.handshake()
+            let new = try await peer.secure()
             #expect(old.certificateName == "apple.test")
             #expect(new.certificateName == "second.test")
             for (client, path) in [(old, "/old"), (new, "/new")] {
@@ -215,8 +197,7 @@ import Testing
                 #expect(try await client.readAll().hasSuffix("GET \(path) "))
             }
             // Tickets of before resume: the session continues, whatever the certificate.
-            let resumed = TLSPeer(try await peer.connect(), session: old.session)
-            try await resumed.handshake()
+            let resumed = try await peer.secure(session: old.session)
             #expect(resumed.isResumed)
         }
     }
@@ -229,8 +210,7 @@ import Testing
                 try acceptor.replace(
                     certificate: TestCertificates.pem(certificate), privateKey: TestCertificates.privateKey(key))
             }
-            let client = TLSPeer(try await peer.connect())
-            try await client.handshake()
+            let client = try await peer.secure()
             #expect(client.certificateName == "apple.test")
         }
     }

@@ -120,8 +120,7 @@ import Testing
             _ = try gone.step()
             try await gone.send(Array(gone.takeOutput().prefix(bytes)))
             gone.stream.close()
-            let client = TLSPeer(try await peer.connect(), version: version)
-            try await client.handshake()
+            let client = try await peer.secure(version: version)
             try await client.write(Self.request)
             #expect(try await client.readAll().hasSuffix("GET /a "))
         }
@@ -129,8 +128,7 @@ import Testing
 
     @Test func renegotiationIsRefused() async throws {
         try await withServer(configuration: try configuration()) { peer in
-            let client = TLSPeer(try await peer.connect(), version: TLS1_2_VERSION)
-            try await client.handshake()
+            let client = try await peer.secure(version: TLS1_2_VERSION)
             try await client.send(client.sealRenegotiation())
             // RFC 5246 §7.2.2: a no_renegotiation warning, which OpenSSL's client takes for the end.
             do {
@@ -150,8 +148,7 @@ import Testing
             $0.tls = try acceptor()
         }
         try await withServer(configuration: configuration) { peer in
-            let client = TLSPeer(try await peer.connect(), version: TLS1_2_VERSION)
-            try await client.handshake()
+            let client = try await peer.secure(version: TLS1_2_VERSION)
             client.spreadHello()
             let begun = client.seal("G")
             let hello = client.sealRenegotiation()
@@ -161,8 +158,7 @@ import Testing
             // The 408 that is due cannot be written.
             _ = await peer.readAll(client.stream)
 
-            let other = TLSPeer(try await peer.connect())
-            try await other.handshake()
+            let other = try await peer.secure()
             try await other.write(Self.request)
             #expect(try await other.readAll().hasSuffix("GET /a "))
         }
@@ -171,8 +167,7 @@ import Testing
     /// Whoever asks again and again costs us answers, and is cut off.
     @Test func endlessRenegotiationIsClosed() async throws {
         try await withServer(configuration: try configuration()) { peer in
-            let client = TLSPeer(try await peer.connect(), version: TLS1_2_VERSION)
-            try await client.handshake()
+            let client = try await peer.secure(version: TLS1_2_VERSION)
             let record = client.sealRenegotiation()
             #expect(!record.isEmpty)
             // The same record once more has a wrong sequence number.
@@ -183,8 +178,7 @@ import Testing
 
     @Test func keyUpdatesAreFollowed_AndAFloodIsClosed() async throws {
         try await withServer(configuration: try configuration()) { peer in
-            let client = TLSPeer(try await peer.connect())
-            try await client.handshake()
+            let client = try await peer.secure()
             for _ in 0..<20 { try await client.send(client.sealKeyUpdate()) }
             try await client.write("GET /a HTTP/1.1\r\nHost: x\r\n\r\n")
             #expect(try await client.read(1).hasPrefix("HTTP"))
@@ -195,8 +189,7 @@ import Testing
                 for _ in 0..<50 { records += client.sealKeyUpdate() }
                 do { try await client.send(records) } catch { isCutOff = true }
                 // Others are served meanwhile.
-                let other = TLSPeer(try await peer.connect())
-                try await other.handshake()
+                let other = try await peer.secure()
                 other.stream.close()
                 if isCutOff || client.stream.peerHasClosed { break flood }
             }
@@ -207,8 +200,7 @@ import Testing
     /// The client believes that its ticket allows it: what it sent early is thrown away, and the handshake continues.
     @Test func earlyDataIsNotAccepted() async throws {
         try await withServer(configuration: try configuration()) { peer in
-            let first = TLSPeer(try await peer.connect())
-            try await first.handshake()
+            let first = try await peer.secure()
             try await first.write(Self.request)
             _ = try await first.readAll()
             let session = try #require(first.session)

@@ -261,3 +261,14 @@ func acceptor(
         certificate: TestCertificates.pem(certificate), privateKey: TestCertificates.privateKey(certificate),
         protocols: protocols, clock: clock)
 }
+
+extension Peer {
+    /// A client with a connection of its own, its handshake done.
+    func secure(
+        version: Int32 = TLS1_3_VERSION, protocols: [String] = [], session: TLSPeer.Session? = nil
+    ) async throws -> TLSPeer {
+        let client = TLSPeer(try await connect(), version: version, protocols: protocols, session: session)
+        try await client.handshake()
+        return client
+    }
+}

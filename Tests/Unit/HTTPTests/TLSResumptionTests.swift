@@ -23,8 +23,7 @@ import Testing
     private func visit(
         _ peer: Peer, version: Int32, session: TLSPeer.Session? = nil
     ) async throws -> (isResumed: Bool, session: TLSPeer.Session) {
-        let client = TLSPeer(try await peer.connect(), version: version, session: session)
-        try await client.handshake()
+        let client = try await peer.secure(version: version, session: session)
         try await client.write("GET /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         #expect(try await client.readAll().hasSuffix("GET /a "))
         client.stream.close()

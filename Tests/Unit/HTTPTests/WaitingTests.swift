@@ -56,8 +56,7 @@ import Testing
         let ends = try await withServer(configuration: HTTPServerConfiguration { $0.timeouts.header = 3000 }) { peer in
             let first = try await peer.connect()
             _ = await peer.loop.sleep(until: Deadline.now.adding(milliseconds: 300))
-            let second = try await peer.connect()
-            try await second.write(Array("GET / HT".utf8))
+            let second = try await peer.send("GET / HT")
             _ = await peer.loop.sleep(until: Deadline.now.adding(milliseconds: 100))
             try await first.write(Array("GET / HT".utf8))
             return await withTaskGroup(of: String.self) { tasks in

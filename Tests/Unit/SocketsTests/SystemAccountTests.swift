@@ -9,6 +9,7 @@ import Testing
         #expect(SystemAccount.current(sudoUser: nil) == name)
         #expect(SystemAccount.current(sudoUser: "carol") == "\(name) (sudo: carol)")
         #expect(SystemAccount.current(sudoUser: name) == name)
+        #expect(SystemAccount.name(of: 3_999_999_999) == nil)
     }
 
     @Test(
@@ -16,9 +17,5 @@ import Testing
         arguments: ["", "a b", "a\nb", "\u{202E}x", String(repeating: "x", count: 65)])
     func noName(text: String) {
         #expect(SystemAccount.current(sudoUser: text) == SystemAccount.current(sudoUser: nil))
-    }
-
-    @Test func anIdWithoutAName() {
-        #expect(SystemAccount.name(of: 3_999_999_999) == nil)
     }
 }

@@ -28,8 +28,7 @@ import Testing
 
     @Test("a key's expiry is stored and audited, and an expired key is still found")
     func expires() async throws {
-        let bench = try Bench()
-        let database = try bench.open()
+        let (bench, database) = try Bench().opened()
         let token = APIKeyToken.make(random: SystemRandom())
         let end = bench.clock.now().adding(seconds: 60)
         let key = APIKey(

@@ -12,8 +12,7 @@ import Testing
     private var now: Timestamp { bench.clock.now() }
 
     init() throws {
-        bench = try Bench()
-        database = try bench.open()
+        (bench, database) = try Bench().opened()
     }
 
     private func all(_ list: AccountList, of user: UserID, limit: Int) async throws -> [AccountItem] {

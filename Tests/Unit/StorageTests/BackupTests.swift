@@ -37,8 +37,7 @@ import Testing
 
     @Test("a copy during writes has every earlier acknowledged sign-in, and is one complete, private file")
     func copiesBesideWriters() async throws {
-        let bench = try Bench()
-        let database = try bench.open()
+        let (bench, database) = try Bench().opened()
         defer { database.close() }
         let now = bench.clock.now()
         try fill(bench)
@@ -120,8 +119,7 @@ import Testing
                 sql: "UPDATE meta SET value = CAST('simulated' AS BLOB) WHERE key = 'origin'"),
         ])
     func refuses(flaw: Flaw) async throws {
-        let bench = try Bench()
-        let database = try bench.open()
+        let (bench, database) = try Bench().opened()
         _ = try await database.completeSignIn(record(at: bench.clock.now()))
         database.close()
         let path = bench.folder.path + "/bramley.db"

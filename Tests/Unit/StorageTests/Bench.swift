@@ -22,6 +22,13 @@ extension TemporaryFolder {
     }
 }
 
+/// An answer that a test cannot go on from.
+struct Unexpected: Error {
+    let text: String
+
+    init(_ text: String = "") { self.text = text }
+}
+
 /// A real database: SQLite in a temporary folder, or PostgreSQL in a schema of its own.
 struct Bench {
     static let limits = {
@@ -65,6 +72,9 @@ struct Bench {
         try Database(
             options: options ?? self.options(), keyring: keyring, runtime: runtime)
     }
+
+    /// Itself, and what a process has opened of it.
+    func opened() throws(StorageOpenError) -> (Bench, Accounts.Database) { (self, try open()) }
 
     /// After `secrets.sealingKeyFile` was replaced, and the old key named as a previous one.
     func openAfterKeyRotation() throws(StorageOpenError) -> Accounts.Database {
@@ -178,5 +188,54 @@ extension Accounts.Database {
         team: TeamID, subject: AppleSubject, name: PersonName, at now: Timestamp
     ) async throws(Failure) {
         try await saveFirstConsent(FirstConsent(team: team, subject: subject, name: name), at: now)
+    }
+
+    /// Saves the name that somebody gave; the store's error, or nil.
+    func save(_ name: String, of subject: String) async -> StoreError? {
+        do throws(Failure) {
+            try await saveFirstConsent(
+                team: Bench.team, subject: AppleSubject(subject), name: PersonName(given: name),
+                at: Timestamp(seconds: 1))
+            return nil
+        } catch {
+            return error.ofStore
+        }
+    }
+}
+
+// What suites about applications begin with.
+extension Bench {
+    func signingKeys(_ database: Accounts.Database) -> SigningKeys {
+        SigningKeys(database: database, keyring: keyring, algorithms: [], runtime: runtime)
+    }
+
+    func provider(
+        _ database: Accounts.Database, audiences: [String] = [], keys: SigningKeys? = nil,
+        documents: ClientDocuments? = nil
+    ) -> OpenIDProvider {
+        OpenIDProvider(
+            issuer: "https://id.example.com", audiences: audiences, database: database,
+            keys: keys ?? signingKeys(database), keyring: keyring, documents: documents, runtime: runtime)
+    }
+}
+
+extension Accounts.Database {
+    /// Somebody who has just signed in.
+    func signIn(_ subject: String = "ann", at now: Timestamp) async throws -> SignedIn {
+        let result = try await completeSignIn(StorageTests.record(subject, at: now))
+        return SignedIn(session: try #require(result.session), user: try #require(result.user))
+    }
+
+    /// Changes every client.
+    func changeClients(
+        at now: Timestamp, _ edit: @escaping @Sendable (inout OpenIDClient) -> Void
+    ) async throws(Failure) {
+        _ = try await changeOpenIDClients(at: now) { clients in
+            clients.map { client in
+                var client = client
+                edit(&client)
+                return client
+            }
+        }
     }
 }

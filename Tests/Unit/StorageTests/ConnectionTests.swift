@@ -73,8 +73,7 @@ import Testing
 
     @Test("a read of several statements is one snapshot beside other processes' writes")
     func readsOneSnapshotOfTheDatabase() async throws {
-        let bench = try Bench()
-        let database = try bench.open()
+        let (bench, database) = try Bench().opened()
         let stranger = try bench.stranger()
         let name = "SELECT value FROM meta WHERE key = 'snapshot'"
         let found = try await database.read { connection in

@@ -39,7 +39,7 @@ import Testing
         #expect(try await bench.user() == nil)
         // A person who consents again is new.
         guard case .signedIn(_, let session, _) = await (try bench.beside()).signInWithApple() else {
-            throw LinkBench.Unexpected()
+            throw Unexpected()
         }
         #expect(session.user != user.id)
     }
@@ -50,9 +50,7 @@ import Testing
         case .browser: return reason(await bench.signInWithApple())
         case .newcomer:
             // No user any more, so they are asked.
-            guard case .asksExisting(let person) = await bench.signInWithApple() else {
-                throw LinkBench.Unexpected()
-            }
+            guard case .asksExisting(let person) = await bench.signInWithApple() else { throw Unexpected() }
             return reason(
                 try await bench.signIn.signUp(
                     waiting: person.id, binding: .value(bench.browser), device: bench.device))
@@ -71,7 +69,7 @@ import Testing
         case .linkInBrowser:
             let link = try await bench.link()
             guard case .linkAuthorized(let location) = await bench.post(bench.form(try await bench.begin(link))) else {
-                throw LinkBench.Unexpected()
+                throw Unexpected()
             }
             let code = try #require(location.split(separator: "code=").last.map(String.init))
             return await StorageTests.reason {

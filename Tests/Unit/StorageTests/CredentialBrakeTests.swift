@@ -20,8 +20,7 @@ import Testing
     private var now: Timestamp { bench.clock.now() }
 
     init() throws {
-        bench = try Bench()
-        database = try bench.open()
+        (bench, database) = try Bench().opened()
     }
 
     /// People signed in two days ago, `p0` and on.

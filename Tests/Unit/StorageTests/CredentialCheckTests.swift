@@ -17,8 +17,7 @@ import Testing
     private var now: Timestamp { bench.clock.now() }
 
     init() throws {
-        bench = try Bench()
-        database = try bench.open()
+        (bench, database) = try Bench().opened()
     }
 
     @discardableResult
@@ -60,8 +59,6 @@ import Testing
     private func hasDue() async throws -> Bool {
         try await database.checkWork(Self.scope, at: now).hasDue
     }
-
-    // MARK: At most once a day
 
     @Test("a sign-in counts as a check: the next is due after one day and within two")
     func afterSignIn() async throws {
@@ -135,8 +132,6 @@ import Testing
         #expect(try await begin().count == 1)
     }
 
-    // MARK: Plans
-
     @Test("credentials without a plan get one within a day, and only once")
     func unplanned() async throws {
         for person in 0..<50 { try await signIn("p\(person)") }
@@ -189,8 +184,6 @@ import Testing
         #expect(try await !hasDue())
     }
 
-    // MARK: Answers
-
     /// Marks a credential as asked about now, whatever its plan; sessions of the bench live for an hour.
     private func forceDue(_ subject: String) async throws -> DueCheck {
         try execute("UPDATE apple_credential SET next_check_at = 1, checked_at = NULL")
@@ -227,8 +220,6 @@ import Testing
         #expect(try await begin().first?.failures == 0)
     }
 
-    // MARK: What happens while Apple is asked
-
     @Test(
         "after a sign-in in the same second of Apple's clock, a dead answer concerns the older token", .onSQLite)
     func signInMeanwhile() async throws {
@@ -251,8 +242,7 @@ import Testing
         let late = StorageTests.record("ann", issuedAt: check.issuedAt.adding(seconds: -60), at: now)
         _ = try await database.completeSignIn(late)
         guard case .died(_, sessions: 2) = try await record(.dead, check) else {
-            Issue.record("the token that was asked about is still the one that is kept")
-            return
+            throw Unexpected("the token that was asked about is still the one that is kept")
         }
     }
 
@@ -310,8 +300,7 @@ import Testing
         let next = try #require(try await begin().first)
         #expect(try await record(.dead, late) == .superseded)
         guard case .died = try await record(.dead, next) else {
-            Issue.record("the answer to the check under way counts")
-            return
+            throw Unexpected("the answer to the check under way counts")
         }
     }
 }

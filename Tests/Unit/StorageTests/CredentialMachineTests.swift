@@ -181,8 +181,6 @@ private struct Life {
         world.pass()
     }
 
-    // MARK: What happens
-
     /// - Returns: the same as the function knows it.
     func act(_ act: CredentialMachineTests.Act) async throws -> CredentialEvent {
         let now = world.now

@@ -142,8 +142,7 @@ import Testing
 
     @Test("an import is authorized from its time; a later import of a known person changes nothing")
     func imported() async throws {
-        let bench = try Bench()
-        let database = try bench.open()
+        let (bench, database) = try Bench().opened()
         let identifiers = RandomIdentifier(random: SystemRandom())
         let (now, ann) = (bench.clock.now(), AppleSubject("ann"))
         for _ in 0..<2 {

@@ -13,8 +13,7 @@ import Testing
     private let database: Accounts.Database
 
     init() throws {
-        bench = try Bench()
-        database = try bench.open()
+        (bench, database) = try Bench().opened()
     }
 
     @Test("an old number is returned at once, while it is counted again")

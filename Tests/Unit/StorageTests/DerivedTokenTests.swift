@@ -60,7 +60,7 @@ import Testing
     private func nativeToken(_ bench: LinkBench) async throws -> SessionToken {
         let request = nativeRequest(bench)
         guard case .signedIn(let token, _) = await bench.signIn.completeNative(request, device: bench.device) else {
-            throw LinkBench.Unexpected()
+            throw Unexpected()
         }
         return token
     }
@@ -87,7 +87,7 @@ import Testing
             _ = try await bench.authorize(link)
         } else {
             let attempt = try await bench.begin(link)
-            guard case .linkAuthorized = await bench.post(bench.form(attempt)) else { throw LinkBench.Unexpected() }
+            guard case .linkAuthorized = await bench.post(bench.form(attempt)) else { throw Unexpected() }
         }
         #expect(try await bench.row(link.id).codeHash != nil)
         #expect(try computed(bench) == [])
@@ -96,7 +96,7 @@ import Testing
     @Test("the ticket and the code of a waiting person")
     func waitingTicket() async throws {
         let bench = try LinkBench(asksExisting: true)
-        guard case .asksExisting(let person) = await bench.signInWithApple() else { throw LinkBench.Unexpected() }
+        guard case .asksExisting(let person) = await bench.signInWithApple() else { throw Unexpected() }
         let binding = BindingCookie.value(bench.browser)
         let ticket = try await bench.signIn.ticket(ofWaiting: person.id, binding: binding)
         #expect(try computed(bench) == [])

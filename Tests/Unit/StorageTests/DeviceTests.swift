@@ -1,6 +1,5 @@
 import Coding
 import Crypto
-import LogRecording
 import Storage
 import Stores
 import Testing
@@ -19,13 +18,8 @@ import Testing
     private var now: Timestamp { bench.clock.now() }
 
     init() async throws {
-        bench = try Bench()
-        database = try bench.open()
-        let runtime = Runtime(clock: bench.clock, random: SystemRandom(), logger: LogRecorder().logger)
-        provider = OpenIDProvider(
-            issuer: "https://id.example.com", audiences: [], database: database,
-            keys: SigningKeys(database: database, keyring: bench.keyring, algorithms: [], runtime: runtime),
-            keyring: bench.keyring, runtime: runtime)
+        (bench, database) = try Bench().opened()
+        provider = bench.provider(database)
         let start = bench.clock.now()
         func client(_ id: String, device: Bool, redirectURIs: [String] = []) -> OpenIDClient {
             var client = OpenIDClient(new: OpenIDClientID(unchecked: id), at: start)
@@ -84,8 +78,7 @@ import Testing
     }
 
     private func signIn(_ subject: String = "ann") async throws -> SignedIn {
-        let result = try await database.completeSignIn(record(subject, at: now))
-        return SignedIn(session: try #require(result.session), user: try #require(result.user))
+        try await database.signIn(subject, at: now)
     }
 
     private func decide(
@@ -236,8 +229,7 @@ import Testing
                 _ = try await services.delete(id, at: now)
             }
             guard case .unknown = try await decide(begun.userCode.text, ann, allows: true, ticket: ticket) else {
-                Issue.record("allowed")
-                return
+                throw Unexpected("allowed")
             }
         }
         bench.clock.advance(seconds: 10)
@@ -249,15 +241,7 @@ import Testing
         let ends: [(SignedIn) async throws -> Void] = [
             { _ = try await database.endSession($0.session.id, cause: .signOut, at: now) },
             { _ = try await database.patchUser($0.user.id, UserPatch(state: .disabled), at: now) },
-            { _ in
-                _ = try await database.changeOpenIDClients(at: now) { clients in
-                    clients.map { client in
-                        var client = client
-                        client.groups = ["staff"]
-                        return client
-                    }
-                }
-            },
+            { _ in try await database.changeClients(at: now) { $0.groups = ["staff"] } },
         ]
         for (index, end) in ends.enumerated() {
             let begun = try await begin()
@@ -272,13 +256,7 @@ import Testing
     func notAdmitted() async throws {
         let begun = try await begin()
         let ticket = try await ticket(begun, signIn())
-        _ = try await database.changeOpenIDClients(at: now) { clients in
-            clients.map { client in
-                var client = client
-                client.groups = ["staff"]
-                return client
-            }
-        }
+        try await database.changeClients(at: now) { $0.groups = ["staff"] }
         for allows in [nil, true] {
             do {
                 _ = try await decide(begun.userCode.text, signIn(), allows: allows, ticket: ticket)
@@ -298,28 +276,22 @@ import Testing
         let bobs = try await ticket(begun, bob)
         for forged in [nil, "", String(own.dropLast(2)), bobs, try await ticket(other, ann)] {
             guard case .ask = try await decide(begun.userCode.text, ann, allows: true, ticket: forged) else {
-                Issue.record("\(forged ?? "none")")
-                return
+                throw Unexpected("\(forged ?? "none")")
             }
         }
         for _ in 0..<2 {
             guard case .allowed = try await decide(begun.userCode.text, ann, allows: true, ticket: own) else {
-                Issue.record("not allowed")
-                return
+                throw Unexpected("not allowed")
             }
         }
         // Nobody else takes it over, and a refusal comes too late.
         guard case .unknown = try await decide(begun.userCode.text, bob, allows: true, ticket: bobs),
             case .allowed = try await decide(begun.userCode.text, ann, allows: false, ticket: own)
-        else {
-            Issue.record("decided twice")
-            return
-        }
+        else { throw Unexpected("decided twice") }
         #expect(try await provider.grant(access: poll(begun.code).access.reveal())?.user.id == ann.user.id)
         bench.clock.advance(seconds: 600)
         guard case .unknown = try await decide(other.userCode.text, ann) else {
-            Issue.record("an expired code is known")
-            return
+            throw Unexpected("an expired code is known")
         }
     }
 

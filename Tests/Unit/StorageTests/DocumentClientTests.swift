@@ -1,6 +1,5 @@
 import Coding
 import Crypto
-import LogRecording
 import Storage
 import Stores
 import Synchronization
@@ -10,7 +9,6 @@ import Testing
 
 /// Clients known by a metadata document, over the real database: what is stored of them, when, and what ends it.
 @Suite struct DocumentClientTests {
-    private static let issuer = "https://id.example.com"
     private static let url = "https://app.example/client.json"
     private static let callback = "https://app.example/cb"
 
@@ -44,16 +42,9 @@ import Testing
     private var now: Timestamp { bench.clock.now() }
 
     init() async throws {
-        bench = try Bench()
-        database = try bench.open()
-        let keys = SigningKeys(
-            database: database, keyring: bench.keyring, algorithms: [],
-            runtime: Runtime(clock: bench.clock, random: SystemRandom(), logger: .silent))
+        (bench, database) = try Bench().opened()
         documents = ClientDocuments(hosts: ["app.example"], clock: bench.clock) { [host] in host.answer($0) }
-        provider = OpenIDProvider(
-            issuer: Self.issuer, audiences: ["https://app.example/audience"], database: database, keys: keys,
-            keyring: bench.keyring, documents: documents,
-            runtime: Runtime(clock: bench.clock, random: SystemRandom(), logger: LogRecorder().logger))
+        provider = bench.provider(database, audiences: ["https://app.example/audience"], documents: documents)
     }
 
     private func client(_ url: String = url) async throws -> OpenIDClient {
@@ -61,8 +52,7 @@ import Testing
     }
 
     private func signIn(_ subject: String = "ann") async throws -> SignedIn {
-        let result = try await database.completeSignIn(record(subject, at: now))
-        return SignedIn(session: try #require(result.session), user: try #require(result.user))
+        try await database.signIn(subject, at: now)
     }
 
     /// As after a person's consent.
@@ -321,8 +311,7 @@ import Testing
         #expect(try await isRefused(other) { $0.redirectURIs = [Self.callback] })
         #expect(try await !isRefused(OpenIDClientID(unchecked: "doc-viewer")) { $0.redirectURIs = [Self.callback] })
         guard case .withoutSecret = try await clients.rotateSecret(of: client.id, at: now) else {
-            Issue.record("it got a secret")
-            return
+            throw Unexpected("it got a secret")
         }
         #expect(try await clients.delete(client.id, at: now)?.document == Self.url)
         #expect(try await provider.storedClient(named: Self.url) == nil)
@@ -338,8 +327,7 @@ import Testing
         #expect(try await provider.storedClient(named: Self.url) == nil)
         let clients = Clients(database, audiences: [], random: SystemRandom())
         guard case .saved = try await clients.change(id, at: now, { client, _ in client.name = "New" }) else {
-            Issue.record("it cannot be changed")
-            return
+            throw Unexpected("it cannot be changed")
         }
     }
 

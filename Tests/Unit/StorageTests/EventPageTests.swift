@@ -21,8 +21,7 @@ import Testing
     private func fields(_ page: EventPage?) -> [String] { page?.items.flatMap(\.fields) ?? ["none"] }
 
     @Test func cursorExpiresOnceALaterEventIsDeleted() async throws {
-        let bench = try Bench()
-        let database = try bench.open()
+        let (bench, database) = try Bench().opened()
         try await record(1...3, bench, database)
         let ids = try await database.events(after: nil, limit: 9).map(\.id)
         bench.clock.advance(milliseconds: 1000)
@@ -42,8 +41,7 @@ import Testing
 
     /// Otherwise a reader of everything would lose its position although nothing happened.
     @Test func newestEventOutlivesItsTime() async throws {
-        let bench = try Bench()
-        let database = try bench.open()
+        let (bench, database) = try Bench().opened()
         try await record(1...2, bench, database)
         let newest = try #require(try await database.events(after: nil, limit: 9).last)
         bench.clock.advance(milliseconds: 91 * 86_400_000)

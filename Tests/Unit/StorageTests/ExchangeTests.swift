@@ -65,8 +65,7 @@ import Testing
 
     @Test("a claim survives a restart, and expires")
     func outlives() async throws {
-        let bench = try Bench()
-        let database = try bench.open()
+        let (bench, database) = try Bench().opened()
         let mine = claim(randomDigest(), at: bench.clock.now())
         _ = try await database.beginExchange(mine, consent: nil)
         database.close()
@@ -89,8 +88,7 @@ import Testing
 
     @Test("a token that came with a deletion is stored per app, the latest by Apple's clock")
     func keepsCredential() async throws {
-        let bench = try Bench()
-        let database = try bench.open()
+        let (bench, database) = try Bench().opened()
         let now = bench.clock.now()
         _ = try await database.completeSignIn(record(at: now))
         for (token, offset) in [(UInt8(1), Int64(0)), (2, 10), (3, 5)] {

@@ -69,8 +69,7 @@ import Testing
 
     @Test("before the first tick nothing is answered from memory")
     func distrustsUntilFirstTick() async throws {
-        let bench = try Bench()
-        let database = try bench.open()
+        let (bench, database) = try Bench().opened()
         #expect(!database.invalidations.trust.holds(at: bench.clock.now()))
         database.store.tick(at: bench.clock.now())
         #expect(database.invalidations.trust.holds(at: bench.clock.now()))

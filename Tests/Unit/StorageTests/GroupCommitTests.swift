@@ -38,16 +38,7 @@ import Testing
     private func save(
         _ database: Accounts.Database, _ subject: String, _ name: String = "Ann"
     ) -> @Sendable () async -> StoreError? {
-        { () async -> StoreError? in
-            do throws(Failure) {
-                try await database.saveFirstConsent(
-                    team: Bench.team, subject: AppleSubject(subject), name: PersonName(given: name),
-                    at: Timestamp(seconds: 1))
-                return nil
-            } catch {
-                return error.ofStore
-            }
-        }
+        { await database.save(name, of: subject) }
     }
 
     private func saved() throws -> Set<String> {
@@ -149,10 +140,7 @@ import Testing
         let database = try bench.open(bench.options(busyTimeout: 20))
         let stranger = try bench.stranger()
         try stranger.execute("BEGIN IMMEDIATE")
-        guard case .busy = await save(database, "s")() else {
-            Issue.record("not busy")
-            return
-        }
+        guard case .busy = await save(database, "s")() else { throw Unexpected("not busy") }
         // Reads do not wait for writers.
         #expect(try await database.usedAttempt(randomDigest(), at: bench.clock.now()) == nil)
         #expect(try database.makeReader().signedIn(token: randomDigest(), at: bench.clock.now()) == nil)
@@ -238,10 +226,7 @@ import Testing
         }
         #expect(errors == Array(repeating: nil, count: 21))
         #expect(try saved().count == 20)
-        guard case .unavailable = await save(database, "late")() else {
-            Issue.record("not refused")
-            return
-        }
+        guard case .unavailable = await save(database, "late")() else { throw Unexpected("not refused") }
         #expect(try saved().count == 20)
     }
 }

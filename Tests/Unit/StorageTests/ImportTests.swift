@@ -11,8 +11,7 @@ import Testing
     let database: Accounts.Database
 
     init() throws {
-        bench = try Bench()
-        database = try bench.open()
+        (bench, database) = try Bench().opened()
     }
 
     private func person(

@@ -18,8 +18,7 @@ import Testing
 
     @Test("reused numbers after lost entries are noticed, however long the journal is since")
     func reusedNumbers() async throws {
-        let bench = try Bench()
-        let database = try bench.open()
+        let (bench, database) = try Bench().opened()
         let user = try #require(try await database.completeSignIn(record("ann", at: bench.clock.now())).session).user
         for _ in 0..<3 { try await database.write { try $0.record(.emailEnabled, user: user) } }
         let mark = try await database.read { try $0.journalEnd() }
@@ -39,8 +38,7 @@ import Testing
     }
 
     @Test func beginningOfTheJournalIsKnown() async throws {
-        let bench = try Bench()
-        let database = try bench.open()
+        let (bench, database) = try Bench().opened()
         let mark = try await database.read { try $0.journalEnd() }
         #expect(mark == ChangePosition(number: 0, salt: nil))
         let user = try #require(try await database.completeSignIn(record("ann", at: bench.clock.now())).session).user

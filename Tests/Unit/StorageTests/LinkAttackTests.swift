@@ -15,7 +15,7 @@ import Testing
         let attacker = BrowserBinding.make(random: SystemRandom())
         let attempt = try await bench.begin(link, attacker)
         guard case .failed(Failure(.wrongBrowser), _, _?) = await bench.post(bench.form(attempt, "attacker"))
-        else { throw LinkBench.Unexpected() }
+        else { throw Unexpected() }
         #expect(try await bench.row(link.id).state == .open)
         #expect(bench.apple.exchanged.isEmpty)
     }

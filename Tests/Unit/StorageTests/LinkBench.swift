@@ -194,8 +194,6 @@ final class LinkBench: Sendable {
         }
     }
 
-    struct Unexpected: Error {}
-
     // MARK: Browsers
 
     func form(_ attempt: Attempt, _ subject: String = "ann", code: String? = nil, user: String? = nil) -> [UInt8] {

@@ -11,6 +11,10 @@ import Testing
 @Suite struct LinkBetweenStepsTests {
     private static let otherTeam = TeamID("OTHER12345")
 
+    private let bench: LinkBench
+
+    init() throws { bench = try LinkBench() }
+
     /// What happens while a link waits for its code.
     enum Meanwhile: String, CaseIterable, Sendable {
         case disabled, pending, deleted, consentRevoked, erasedByApple, disabledByApple
@@ -31,7 +35,7 @@ import Testing
         arguments: Meanwhile.allCases)
     func meanwhile(meanwhile: Meanwhile) async throws {
         let bench = try LinkBench(onAccountDeleted: meanwhile == .disabledByApple ? .disable : .erase)
-        guard case .signedIn(_, let session, _) = await bench.signInWithApple() else { throw LinkBench.Unexpected() }
+        guard case .signedIn(_, let session, _) = await bench.signInWithApple() else { throw Unexpected() }
         let link = try await bench.link(kind: .upgrade)
         let code = try await bench.authorize(link)
         bench.clock.advance(seconds: 60)
@@ -55,7 +59,6 @@ import Testing
 
     @Test("no user is created if a new person's consent ended before completion")
     func newcomerRevoked() async throws {
-        let bench = try LinkBench()
         let link = try await bench.link()
         let code = try await bench.authorize(link)
         bench.clock.advance(seconds: 60)
@@ -67,7 +70,6 @@ import Testing
 
     @Test("an identity of a former team does not complete a link", arguments: LinkKind.allCases)
     func teamChanged(kind: LinkKind) async throws {
-        let bench = try LinkBench()
         let link = try await bench.link(kind: kind)
         let code = try await bench.authorize(link)
         let other = try bench.restarted(team: Self.otherTeam)
@@ -80,7 +82,7 @@ import Testing
     @Test("an identity of a former team can neither connect an account nor sign up")
     func teamChangedWhileWaiting() async throws {
         let bench = try LinkBench(asksExisting: true)
-        guard case .asksExisting(let person) = await bench.signInWithApple() else { throw LinkBench.Unexpected() }
+        guard case .asksExisting(let person) = await bench.signInWithApple() else { throw Unexpected() }
         let other = try bench.restarted(asksExisting: true, team: Self.otherTeam)
         let binding = BindingCookie.value(other.browser)
         #expect(
@@ -95,7 +97,6 @@ import Testing
 
     @Test("after a change of the sealing key an identical request still has the same code, and the code completes")
     func survivesKeyChange() async throws {
-        let bench = try LinkBench()
         let link = try await bench.link()
         let code = try await bench.authorize(link)
         let rotated = try bench.restarted(SealingKeyring(current: .generate(), previous: [Bench.key]))
@@ -106,7 +107,6 @@ import Testing
 
     @Test("a resealed waiting link can be completed without the old key")
     func resealed() async throws {
-        let bench = try LinkBench()
         let link = try await bench.link(kind: .upgrade)
         let code = try await bench.authorize(link)
         let new = SealingKey.generate()
@@ -120,7 +120,6 @@ import Testing
 
     @Test("an identity that no key opens does not complete a link")
     func keyIsGone() async throws {
-        let bench = try LinkBench()
         let link = try await bench.link()
         let code = try await bench.authorize(link)
         let new = SealingKey.generate()
@@ -133,7 +132,6 @@ import Testing
 
     @Test("a deletion revokes both the link's token and the earlier one", arguments: [false, true])
     func deletionTellsApple(isKnown: Bool) async throws {
-        let bench = try LinkBench()
         if isKnown { _ = await bench.signInWithApple() }
         let user = try await bench.linked()
         let tokens = try bench.dump().filter { $0.hasPrefix("apple_credential") }.count
@@ -143,12 +141,11 @@ import Testing
 
     @Test("the name of a refused link's consent is not lost")
     func keepsName() async throws {
-        let bench = try LinkBench()
         _ = try await bench.linked("account-1", "owner")
         let link = try await bench.link()
         let code = try await bench.authorize(link, given: "Ann")
         #expect(await reason { _ = try await bench.complete(link, code) } == "account-already-linked")
-        guard case .signedIn(_, let session, _) = await bench.signInWithApple() else { throw LinkBench.Unexpected() }
+        guard case .signedIn(_, let session, _) = await bench.signInWithApple() else { throw Unexpected() }
         #expect(try await bench.database.user(session.user)?.name == PersonName(given: "Ann"))
     }
 
@@ -163,7 +160,6 @@ import Testing
             ("SELECT id FROM account_link WHERE ended_at <= 1 LIMIT 200", "account_link_ended (ended_at<?)"),
         ])
     func usesIndexes(query: String, expected: String) async throws {
-        let bench = try LinkBench()
         let (plan, partial) = try bench.bench.stranger().read { connection in
             (
                 try connection.rows("EXPLAIN QUERY PLAN \(query)").map { $0["detail"].text ?? "" },

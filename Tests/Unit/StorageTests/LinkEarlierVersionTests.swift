@@ -51,7 +51,7 @@ import Testing
     /// A database with a person who has the account.
     private func inhabited(_ isPostgres: Bool) async throws -> (LinkBench, UserID) {
         let bench = try LinkBench(Bench(isPostgres: isPostgres))
-        guard case .signedIn(_, let session, _) = await bench.signInWithApple() else { throw LinkBench.Unexpected() }
+        guard case .signedIn(_, let session, _) = await bench.signInWithApple() else { throw Unexpected() }
         _ = try await bench.database.patchUser(session.user, UserPatch(externalID: "account-1"), at: bench.now)
         return (bench, session.user)
     }

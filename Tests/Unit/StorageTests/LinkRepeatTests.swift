@@ -46,9 +46,7 @@ import Testing
 
         func signIn() async throws {
             bench.clock.advance(seconds: 60)
-            guard case .signedIn(_, let session, _) = await bench.signInWithApple() else {
-                throw LinkBench.Unexpected()
-            }
+            guard case .signedIn(_, let session, _) = await bench.signInWithApple() else { throw Unexpected() }
             #expect(session.user == user)
         }
     }
@@ -120,12 +118,8 @@ import Testing
         },
         Case(name: "the identity moved to another user, who had none of the account", expected: "link_ended") {
             // They keep another one.
-            guard case .signedIn(_, let bob, _) = await $0.bench.signInWithApple("bob") else {
-                throw LinkBench.Unexpected()
-            }
-            guard case .signedIn(_, let eve, _) = await $0.bench.signInWithApple("eve") else {
-                throw LinkBench.Unexpected()
-            }
+            guard case .signedIn(_, let bob, _) = await $0.bench.signInWithApple("bob") else { throw Unexpected() }
+            guard case .signedIn(_, let eve, _) = await $0.bench.signInWithApple("eve") else { throw Unexpected() }
             let user = $0.user.rawValue
             try $0.bench.bench.stranger().write { connection in
                 try connection.execute(
@@ -135,9 +129,7 @@ import Testing
             }
         },
         Case(name: "their only identity moved to another user", expected: "link_unknown") {
-            guard case .signedIn(_, let eve, _) = await $0.bench.signInWithApple("eve") else {
-                throw LinkBench.Unexpected()
-            }
+            guard case .signedIn(_, let eve, _) = await $0.bench.signInWithApple("eve") else { throw Unexpected() }
             try $0.bench.bench.stranger().write { connection in
                 try connection.execute(
                     "UPDATE apple_identity SET user = ? WHERE subject = 'ann'", [eve.user.rawValue])
@@ -202,8 +194,6 @@ import Testing
         let user = try await completed.bench.complete(completed.link, completed.code)
         #expect(user.id != completed.user && user.externalID == "account-1")
     }
-
-    // MARK: The event
 
     @Test(
         "the event is written once and names the link, however often it is completed",

@@ -10,9 +10,12 @@ import Testing
 
 /// Links by ticket: begun by the application, authorized by Apple's answer, completed by the application's backend.
 @Suite struct LinkTicketTests {
+    private let bench: LinkBench
+
+    init() throws { bench = try LinkBench() }
+
     @Test("a completed link keeps its owner until it is deleted")
     func keepsWhose() async throws {
-        let bench = try LinkBench()
         let link = try await bench.link()
         let user = try await bench.complete(link, try await bench.authorize(link))
         let row = try await bench.row(link.id)
@@ -31,12 +34,10 @@ import Testing
             ("/notes#top", "/notes?link="), ("/notes?a=b#top", "/notes?a=b&link="),
         ])
     func buildsLocation(returnTo: String, expected: String) async throws {
-        let bench = try LinkBench()
         let link = try await bench.link(returnTo: returnTo)
         let attempt = try await bench.begin(link)
         guard case .linkAuthorized(let location) = await bench.post(bench.form(attempt)) else {
-            Issue.record("not authorized")
-            return
+            throw Unexpected("not authorized")
         }
         #expect(location.hasPrefix(expected + "lnk_"))
         #expect(location.hasSuffix("#top") == returnTo.hasSuffix("#top"))
@@ -53,13 +54,10 @@ import Testing
 
     @Test("a link neither creates nor replaces the browser's session")
     func keepsTheSession() async throws {
-        let bench = try LinkBench()
-        guard case .signedIn(_, let session, _) = await bench.signInWithApple("bob") else {
-            throw LinkBench.Unexpected()
-        }
+        guard case .signedIn(_, let session, _) = await bench.signInWithApple("bob") else { throw Unexpected() }
         let link = try await bench.link(kind: .upgrade)
         guard case .linkAuthorized(let location) = await bench.post(bench.form(try await bench.begin(link))) else {
-            throw LinkBench.Unexpected()
+            throw Unexpected()
         }
         let code = try #require(location.split(separator: "code=").last.map(String.init))
         let user = try await bench.signIn.completeLink(link.id, code: code, apiKey: LinkBench.apiKey)
@@ -88,7 +86,6 @@ import Testing
 
     @Test("a link expires after exactly ten minutes; a completed one can be repeated for longer")
     func expires() async throws {
-        let bench = try LinkBench()
         let (early, late, done) = (try await bench.link("a"), try await bench.link("b"), try await bench.link("c"))
         let code = try await bench.authorize(late, "bob")
         let doneCode = try await bench.authorize(done, "eve")
@@ -113,7 +110,6 @@ import Testing
 
     @Test("a request that read the link before an identical one ended is given the same link")
     func readsTheLinkAgain() async throws {
-        let bench = try LinkBench()
         let link = try await bench.link()
         let early = try await bench.row(link.id)
         _ = try await bench.authorize(link)
@@ -125,7 +121,6 @@ import Testing
 
     @Test("after an outage of Apple the same request succeeds; after a lost answer a new link is needed")
     func survivesApple() async throws {
-        let bench = try LinkBench()
         let link = try await bench.link()
         bench.apple.fail(with: Failure(.clientRefused, "invalid_client"))
         #expect(await reason { _ = try await bench.authorize(link, code: "code-x", given: "Ann") } == "client_refused")
@@ -144,7 +139,6 @@ import Testing
 
     @Test("only the first opening of a link is written", .onSQLite)
     func openingWritesOnce() async throws {
-        let bench = try LinkBench()
         let link = try await bench.link()
         let stranger = try bench.bench.stranger()
         func version() async throws -> Int? {

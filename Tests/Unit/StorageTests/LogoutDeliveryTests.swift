@@ -18,8 +18,7 @@ import Testing
     private var now: Timestamp { bench.clock.now() }
 
     init() async throws {
-        bench = try Bench()
-        database = try bench.open()
+        (bench, database) = try Bench().opened()
         try await register("program", "other")
     }
 
@@ -62,6 +61,13 @@ import Testing
 
     private func drain(_ receiver: FakeReceiver) async { await dispatcher(receiver).drain() }
 
+    /// What an application that answers is told now.
+    private func logouts() async -> [String] {
+        let receiver = FakeReceiver()
+        await drain(receiver)
+        return receiver.logouts
+    }
+
     private func told(_ session: Session, _ client: String = "program", at time: Timestamp? = nil) -> String {
         "\(Self.uri) \(client) \(session.user) \(session.id) \((time ?? now).seconds)"
     }
@@ -70,13 +76,9 @@ import Testing
     func reach() async throws {
         let dispatcher = dispatcher(FakeReceiver())
         for isPublicOnly in [false, true] {
-            _ = try await database.changeOpenIDClients(at: now) { clients in
-                clients.map { client in
-                    var client = client
-                    client.nameBackChannel(nil, by: .command)
-                    client.nameBackChannel(Self.uri, by: isPublicOnly ? .api : .command)
-                    return client
-                }
+            try await database.changeClients(at: now) { client in
+                client.nameBackChannel(nil, by: .command)
+                client.nameBackChannel(Self.uri, by: isPublicOnly ? .api : .command)
             }
             let session = try await signIn()
             try await use(session)
@@ -94,9 +96,7 @@ import Testing
         try await use(session, number: 2)
         bench.clock.advance(seconds: 40 * 86_400)
         #expect(try await database.maintain(at: now).sessions == 1)
-        let receiver = FakeReceiver()
-        await drain(receiver)
-        #expect(receiver.logouts == [told(session)])
+        #expect(await logouts() == [told(session)])
     }
 
     @Test("a dead credential notifies the applications")
@@ -104,9 +104,7 @@ import Testing
         let session = try await signIn()
         try await use(session, "other")
         try await bench.findDead(database)
-        let receiver = FakeReceiver()
-        await drain(receiver)
-        #expect(receiver.logouts == [told(session, "other")])
+        #expect(await logouts() == [told(session, "other")])
     }
 
     @Test("a grant whose tokens ended early still notifies its client")
@@ -116,9 +114,7 @@ import Testing
         try await database.changeGrant(id, at: now) { _ in (.end, ()) }
         #expect(try await database.grant(id, at: now) == nil)
         #expect(try await database.endSession(session.id, cause: .signOut, at: now))
-        let receiver = FakeReceiver()
-        await drain(receiver)
-        #expect(receiver.logouts == [told(session)])
+        #expect(await logouts() == [told(session)])
     }
 
     @Test("a failed logout call is repeated by the webhooks' schedule with a new token, and delays no other")
@@ -157,9 +153,7 @@ import Testing
         let dead = try await database.deadWebhooks(after: nil, limit: 10).items
         #expect(dead.map(\.url) == ["client:program"] && dead.map(\.failure) == ["status 503"])
         #expect(try await database.retryWebhooks(.endpoint(url: "client:program"), at: now) == 1)
-        let receiver = FakeReceiver()
-        await drain(receiver)
-        #expect(receiver.logouts == [told(session)])
+        #expect(await logouts() == [told(session)])
     }
 
     @Test(
@@ -222,9 +216,7 @@ import Testing
             TransferSubject("t.ann"), to: TransferredIdentity(subject: AppleSubject("new-ann"), email: nil), of: new,
             joins: true, at: now)
         #expect(result == .joined(first.user, from: second.user))
-        let receiver = FakeReceiver()
-        await drain(receiver)
-        #expect(receiver.logouts == [told(second)])
+        #expect(await logouts() == [told(second)])
         #expect(try await database.signedIn(token: second.tokenHash, at: now) == nil)
         #expect(try await database.signedIn(token: plain.tokenHash, at: now)?.user.id == first.user)
     }

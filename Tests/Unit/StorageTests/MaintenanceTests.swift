@@ -11,8 +11,7 @@ import Testing
 @Suite struct MaintenanceTests {
     @Test("expired sessions end with their event, however many; live ones stay")
     func endsExpiredSessions() async throws {
-        let bench = try Bench()
-        let database = try bench.open()
+        let (bench, database) = try Bench().opened()
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<450 {
                 group.addTask { _ = try await database.completeSignIn(record(at: bench.clock.now())) }
@@ -38,8 +37,7 @@ import Testing
             ("used_attempt", 600), ("first_consent", 30 * 86_400), ("notification", 30 * 86_400),
         ] as [(String, Int64)])
     func deletes(table: String, age: Int64) async throws {
-        let bench = try Bench()
-        let database = try bench.open()
+        let (bench, database) = try Bench().opened()
         let now = bench.clock.now()
         _ = try await database.completeSignIn(record("ann", policy: .approval, at: now))
         try await database.saveFirstConsent(
@@ -57,8 +55,7 @@ import Testing
     /// A reader knows by the first entry that is left whether it missed any: there is no gap behind it.
     @Test("an entry after a kept one is kept too, when the clock was set back between them")
     func keepsNoGap() async throws {
-        let bench = try Bench()
-        let database = try bench.open()
+        let (bench, database) = try Bench().opened()
         let retention = RetentionPolicy().events
         for step in [0, 7_200, -3_600, 7_200] as [Int64] {
             bench.clock.advance(seconds: step)
@@ -83,8 +80,7 @@ import Testing
 
     @Test("the refresh token of the latest sign-in by Apple's clock is kept, whatever the order of arrival")
     func keepsLatest() async throws {
-        let bench = try Bench()
-        let database = try bench.open()
+        let (bench, database) = try Bench().opened()
         let now = bench.clock.now()
         for (offset, token) in [(Int64(0), UInt8(1)), (10, 2), (5, 3)] {
             var sign = record(issuedAt: now.adding(seconds: offset), at: now)
@@ -98,8 +94,7 @@ import Testing
 
     @Test("a revocation ends refresh tokens up to its time, ties included", arguments: [(0, true), (1, false)])
     func endsTokens(offset: Int64, isEnded: Bool) async throws {
-        let bench = try Bench()
-        let database = try bench.open()
+        let (bench, database) = try Bench().opened()
         let now = bench.clock.now()
         _ = try await database.completeSignIn(record(issuedAt: now.adding(milliseconds: offset), at: now))
         _ = try await database.apply(notification(.consentRevoked, time: now), team: Bench.team, at: now)

@@ -12,8 +12,7 @@ import Testing
     let database: Accounts.Database
 
     init() throws {
-        bench = try Bench()
-        database = try bench.open()
+        (bench, database) = try Bench().opened()
     }
 
     /// In this order; a person's Apple subject is their whole name.

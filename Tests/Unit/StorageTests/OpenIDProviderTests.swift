@@ -1,6 +1,5 @@
 import Coding
 import Crypto
-import LogRecording
 import Storage
 import Stores
 import Testing
@@ -9,7 +8,6 @@ import Testing
 
 /// The OpenID provider over the real database, with a clock that can be set. What programs see is in Tests/System/OpenID.
 @Suite struct OpenIDProviderTests {
-    private static let issuer = "https://id.example.com"
     private static let callback = "https://program.example.com/callback"
     private static let signedOut = "https://program.example.com/signed-out"
 
@@ -21,14 +19,9 @@ import Testing
     private var now: Timestamp { bench.clock.now() }
 
     init() async throws {
-        bench = try Bench()
-        database = try bench.open()
-        keys = SigningKeys(
-            database: database, keyring: bench.keyring, algorithms: [],
-            runtime: Runtime(clock: bench.clock, random: SystemRandom(), logger: .silent))
-        provider = OpenIDProvider(
-            issuer: Self.issuer, audiences: ["api"], database: database, keys: keys, keyring: bench.keyring,
-            runtime: Runtime(clock: bench.clock, random: SystemRandom(), logger: LogRecorder().logger))
+        (bench, database) = try Bench().opened()
+        keys = bench.signingKeys(database)
+        provider = bench.provider(database, audiences: ["api"], keys: keys)
         let made = OpenIDClient(
             id: OpenIDClientID(unchecked: "program"), name: "Program",
             secrets: OpenIDClient.Secrets(current: OpenIDClientSecret(unchecked: "secret").hash),
@@ -58,8 +51,7 @@ import Testing
     }
 
     private func signIn(_ subject: String = "ann") async throws -> SignedIn {
-        let result = try await database.completeSignIn(record(subject, at: now))
-        return SignedIn(session: try #require(result.session), user: try #require(result.user))
+        try await database.signIn(subject, at: now)
     }
 
     private func tokens(_ signedIn: SignedIn) async throws -> OpenIDProvider.TokenAnswer {
@@ -179,13 +171,7 @@ import Testing
         let signedIn = try await signIn()
         let first = try await tokens(signedIn)
         func change(_ edit: @escaping @Sendable (inout OpenIDClient) -> Void) async throws {
-            _ = try await database.changeOpenIDClients(at: now) { clients in
-                clients.map { client in
-                    var client = client
-                    edit(&client)
-                    return client
-                }
-            }
+            try await database.changeClients(at: now, edit)
         }
         try await change { $0.scopes = [.openid] }
         #expect(try await scopes(first.access) == [.openid])
@@ -236,10 +222,7 @@ import Testing
         let later = try await signIn()
         let answer = try await provider.authorize(
             request([("id_token_hint", hint), ("prompt", "none")]), signedIn: later, isCancelled: false)
-        guard case .code = answer else {
-            Issue.record("\(answer)")
-            return
-        }
+        guard case .code = answer else { throw Unexpected("\(answer)") }
         // The next key is made, signs, and an hour later the first is published no more. It still verifies.
         for day in 1...432 {
             bench.clock.advance(seconds: 86_400)
@@ -294,8 +277,7 @@ import Testing
         let answer = try await provider.authorize(
             request([("prompt", "login")]), signedIn: nil, isCancelled: false)
         guard case .signIn(let query) = answer, let mark = query.firstMatch(of: /bramley_mark=([^&]+)/) else {
-            Issue.record("\(answer)")
-            return
+            throw Unexpected("\(answer)")
         }
         bench.clock.advance(seconds: 60)
         let signedIn = try await signIn()

@@ -33,8 +33,7 @@ import Testing
 
     @Test("every table is STRICT")
     func tablesAreStrict() throws {
-        let bench = try Bench()
-        let database = try bench.open()
+        let (bench, database) = try Bench().opened()
         let loose = try bench.stranger().read { connection in
             try connection.texts(
                 """
@@ -154,8 +153,7 @@ import Testing
 
     @Test("the key set is stored as received")
     func archivesKeySet() async throws {
-        let bench = try Bench()
-        let database = try bench.open()
+        let (bench, database) = try Bench().opened()
         #expect(try await database.loadKeySet() == nil)
         for text in ["{\"keys\":[]}", "{\"keys\":[1]}"] {
             let keys = StoredKeySet(document: Array(text.utf8), fetchedAt: bench.clock.now())

@@ -13,8 +13,7 @@ import Testing
     private let groups = ["admins", "owners"]
 
     init() throws {
-        bench = try Bench()
-        database = try bench.open()
+        (bench, database) = try Bench().opened()
     }
 
     private func person(_ subject: String, in groups: [String] = []) async throws -> UserID {

@@ -14,8 +14,7 @@ import Testing
     let database: Accounts.Database
 
     init() throws {
-        bench = try Bench()
-        database = try bench.open()
+        (bench, database) = try Bench().opened()
     }
 
     private func signIn(_ subject: String) async throws -> Session {

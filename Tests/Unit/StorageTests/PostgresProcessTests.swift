@@ -11,8 +11,7 @@ import Testing
 struct PostgresProcessTests {
     @Test("rows of ended processes go after a day, and a running one keeps its own")
     func forgotten() async throws {
-        let bench = try Bench(isPostgres: true)
-        let database = try bench.open()
+        let (bench, database) = try Bench(isPostgres: true).opened()
         let stranger = try bench.stranger()
         let day = 86_400_000
         for (name, age) in [("gone", day + 60_000), ("late", day - 60_000)] {

@@ -56,10 +56,7 @@ import Testing
         }
         try await Task.sleep(for: .milliseconds(100))
         client.leave()
-        guard case .unavailable? = await failure else {
-            Issue.record("it did not fail")
-            return
-        }
+        guard case .unavailable? = await failure else { throw Unexpected("it did not fail") }
         #expect(ContinuousClock.now - start < .seconds(40))
         try await queue.read { connection in
             let seven = try connection.value("SELECT 7")

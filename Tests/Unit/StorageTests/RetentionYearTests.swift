@@ -98,8 +98,7 @@ import Testing
     /// What has expired while no server ran is deleted beside people who sign in: nobody waits for more than a batch.
     @Test("a backlog is deleted in small batches that delay other writes only briefly", .onSQLite)
     func leavesRoomForSignIns() async throws {
-        let bench = try Bench()
-        let database = try bench.open()
+        let (bench, database) = try Bench().opened()
         defer { database.close() }
         let count = 10_000 * Self.scale
         _ = try await database.completeSignIn(record(at: bench.clock.now()))

@@ -15,8 +15,7 @@ import Testing
 
     @Test("a postponed revocation waits; a given-up one loses its token and is never due")
     func postpones() async throws {
-        let bench = try Bench()
-        let database = try bench.open()
+        let (bench, database) = try Bench().opened()
         try await delete("ann", database, bench)
         let entry = try #require(try await database.dueRevocations(at: bench.clock.now(), limit: 10).first)
         let next = bench.clock.now().adding(seconds: 60)

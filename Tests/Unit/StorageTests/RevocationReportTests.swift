@@ -19,8 +19,7 @@ import Testing
 
     @Test("each state is reported; finished revocations and people without a token are not listed")
     func states() async throws {
-        let bench = try Bench()
-        let database = try bench.open()
+        let (bench, database) = try Bench().opened()
         let start = bench.clock.now()
         try await Self.deleted(["waiting", "retrying", "asking", "failed", "done"], database, bench)
         var tokenless = record("tokenless", at: bench.clock.now())
@@ -56,8 +55,7 @@ import Testing
 
     @Test("a retry makes waiting entries due, but not those in flight or given up")
     func retry() async throws {
-        let bench = try Bench()
-        let database = try bench.open()
+        let (bench, database) = try Bench().opened()
         try await Self.deleted(["retrying", "asking", "failed"], database, bench)
         let now = bench.clock.now()
         let later = now.adding(seconds: 30)

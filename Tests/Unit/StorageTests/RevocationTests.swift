@@ -15,8 +15,7 @@ import Testing
     private let database: Accounts.Database
 
     init() throws {
-        bench = try Bench()
-        database = try bench.open()
+        (bench, database) = try Bench().opened()
     }
 
     /// A sign-in with a refresh token sealed as `SignIn` seals it.
@@ -257,8 +256,7 @@ import Testing
 
     @Test("a slightly earlier clock does not take a lease; one set back by hours does not block it")
     func clockSetBack() async throws {
-        let bench = try Bench()
-        let database = try bench.open()
+        let (bench, database) = try Bench().opened()
         #expect(try await database.holdLease(.revocations, holder: "a", seconds: 60, at: bench.clock.now()))
         bench.clock.advance(seconds: -30)
         #expect(try await !database.holdLease(.revocations, holder: "b", seconds: 60, at: bench.clock.now()))

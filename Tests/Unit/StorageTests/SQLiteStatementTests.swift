@@ -6,7 +6,9 @@ import Testing
 @testable import Storage
 
 @Suite(.onSQLite) struct SQLiteStatementTests {
-    private func open() throws -> SQLiteConnection { try SQLiteConnection(path: ":memory:", busyTimeout: 0) }
+    private let connection: SQLiteConnection
+
+    init() throws { connection = try SQLiteConnection(path: ":memory:", busyTimeout: 0) }
 
     private static let values: [(any ColumnBindable)?] = [
         nil, Int64.min, 42, true, "", "Zoë\u{0}\u{1F469}\u{200D}\u{1F680}", String(repeating: "x", count: 5_000),
@@ -20,7 +22,6 @@ import Testing
 
     @Test("bound values are read back, empty texts and blobs included")
     func bindsAndReads() throws {
-        let connection = try open()
         let places = Self.values.map { _ in "?" }.joined(separator: ", ")
         for _ in 0..<2 {
             let row = try #require(try connection.firstRow("SELECT \(places)", StatementArguments(Self.values)))
@@ -34,14 +35,12 @@ import Testing
 
     @Test("allocations are not counted, which would be a lock around each")
     func countsNoMemory() throws {
-        let connection = try open()
         _ = try connection.firstRow("SELECT zeroblob(100000)")
         #expect(sqlite3_memory_used() == 0)
     }
 
     @Test("a column is read only by its name and type")
     func readsStrictly() throws {
-        let connection = try open()
         let row = try #require(
             try connection.firstRow("SELECT 1 AS i, 'one' AS t, x'01' AS b, NULL AS n, 1.5 AS r, 'x' AS \"a.t\""))
         let (text, number, isOne): (String, Int64, Bool) = (try row["t"], try row["i"], try row["i"])
@@ -58,7 +57,6 @@ import Testing
 
     @Test("a statement with another number of values is not run", arguments: [0, 1, 3])
     func countsArguments(count: Int) throws {
-        let connection = try open()
         try connection.execute(sql: "CREATE TABLE t (a, b)")
         let values = StatementArguments(Array(repeating: 1 as Int64, count: count))
         #expect(throws: SQLiteError.self) { try connection.run("INSERT INTO t VALUES (?, ?)", values) }
@@ -67,7 +65,6 @@ import Testing
 
     @Test("a failure names SQLite's extended code, and the statement works again afterwards")
     func fails() throws {
-        let connection = try open()
         try connection.execute(sql: "CREATE TABLE t (a INTEGER PRIMARY KEY, b UNIQUE)")
         let insert = "INSERT INTO t (b) VALUES (?)"
         #expect(try connection.run(insert, ["x"]) == 1)
@@ -79,7 +76,6 @@ import Testing
 
     @Test("similar statements are distinguished")
     func keysStatements() throws {
-        let connection = try open()
         // The same length and the same bytes wherever a key looks.
         for number in 0..<2_000 {
             let text = "SELECT \(10_000 + number) /* \(String(repeating: "-", count: 400)) */"
@@ -90,7 +86,6 @@ import Testing
     @Test("a transaction is rolled back when its body throws, and nothing is open afterwards")
     func rollsBack() throws {
         struct Refusal: Error {}
-        let connection = try open()
         try connection.execute(sql: "CREATE TABLE t (a)")
         #expect(throws: Refusal.self) {
             try connection.inTransaction {
@@ -105,7 +100,6 @@ import Testing
 
     @Test("a closed connection fails without effect")
     func failsWhenClosed() throws {
-        let connection = try open()
         connection.close()
         #expect(throws: SQLiteError.self) { try connection.run("SELECT 1") }
         #expect(throws: SQLiteError.self) { try connection.execute(sql: "SELECT 1") }

@@ -1,6 +1,5 @@
 import Coding
 import Crypto
-import LogRecording
 import Storage
 import Stores
 import Testing
@@ -21,13 +20,8 @@ import Testing
     private var now: Timestamp { bench.clock.now() }
 
     init() async throws {
-        bench = try Bench()
-        database = try bench.open()
-        let runtime = Runtime(clock: bench.clock, random: SystemRandom(), logger: LogRecorder().logger)
-        provider = OpenIDProvider(
-            issuer: "https://id.example.com", audiences: [], database: database,
-            keys: SigningKeys(database: database, keyring: bench.keyring, algorithms: [], runtime: runtime),
-            keyring: bench.keyring, runtime: runtime)
+        (bench, database) = try Bench().opened()
+        provider = bench.provider(database)
         services = Services(database, isLocal: false, random: SystemRandom())
         for (id, uri) in [("notes", Self.notes), ("files", Self.files)] {
             _ = try await services.change(OpenIDClientID(unchecked: id), uri: uri, at: bench.clock.now()) {
@@ -63,8 +57,7 @@ import Testing
         let valid = try ValidatedAuthorizeRequest(
             asked, client: client, address: try #require(asked.answerAddress(of: client)),
             services: try await provider.services(of: asked))
-        let result = try await database.completeSignIn(record("ann", at: now))
-        let signedIn = SignedIn(session: try #require(result.session), user: try #require(result.user))
+        let signedIn = try await database.signIn(at: now)
         var answer = try await provider.authorize(valid, signedIn: signedIn, isCancelled: false)
         if case .ask(_, let ticket, _) = answer {
             answer = try await provider.authorize(valid, signedIn: signedIn, isCancelled: false, ticket: ticket)
@@ -164,26 +157,14 @@ import Testing
         }
         #expect(try await use(first) == "notes: offline_access notes.write")
         #expect(try await use(second) == "files: offline_access files.write read")
-        _ = try await database.changeOpenIDClients(at: now) { clients in
-            clients.map { client in
-                var client = client
-                client.scopes.removeAll { $0.rawValue == "files.write" }
-                return client
-            }
-        }
+        try await database.changeClients(at: now) { client in client.scopes.removeAll { $0.rawValue == "files.write" } }
         #expect(try await use(second) == "files: offline_access read")
         #expect(OpenIDScope.text(try await refresh(second, [Self.files]).scopes) == "offline_access read")
     }
 
     @Test("A scope that was allowed at one service is not allowed at another that gets it later")
     func laterScope() async throws {
-        _ = try await database.changeOpenIDClients(at: now) { clients in
-            clients.map { client in
-                var client = client
-                client.needsConsent = true
-                return client
-            }
-        }
+        try await database.changeClients(at: now) { $0.needsConsent = true }
         let (files, read) = (OpenIDClientID(unchecked: "files"), try #require(OpenIDScope(rawValue: "read")))
         _ = try await services.change(files, at: now) { service, _ in service.scopes.removeAll { $0.scope == read } }
         let first = try await tokens(
@@ -285,10 +266,7 @@ import Testing
         #expect(try await database.services().first { $0.id.rawValue == "notes" }?.lastUsedAt == now)
         let outcome = try await services.rotateSecret(
             of: OpenIDClientID(unchecked: "notes"), keepingOld: 60, at: now)
-        guard case .saved(_, let secret?, _) = outcome else {
-            Issue.record("\(outcome)")
-            return
-        }
+        guard case .saved(_, let secret?, _) = outcome else { throw Unexpected("\(outcome)") }
         #expect(secret.reveal().hasPrefix("bss_"))
         for name in [secret.reveal(), "secret of notes"] {
             #expect(try await provider.service(authorization: ["Bearer \(name)"])?.id.rawValue == "notes")
@@ -308,10 +286,7 @@ import Testing
         ])
     func refusedAddress(uri: String, reason: String) async throws {
         let outcome = try await services.change(OpenIDClientID(unchecked: "new"), uri: uri, at: now) { _, _ in }
-        guard case .invalid(let problems) = outcome else {
-            Issue.record("\(outcome)")
-            return
-        }
+        guard case .invalid(let problems) = outcome else { throw Unexpected("\(outcome)") }
         #expect(problems.contains { $0.reason.contains(reason) }, "\(problems)")
     }
 

@@ -66,17 +66,13 @@ import Testing
 
     @Test("the private half is never readable in a file, and is erased once it no longer signs", .onSQLite)
     func sealedAndErased() async throws {
-        let bench = try Bench()
-        let database = try bench.open()
+        let (bench, database) = try Bench().opened()
         let process = process(database, bench)
         try await process.maintain()
         let signer = try await process.signer(at: bench.clock.now())
         let sealed = try #require(try await database.signingKeys().first?.sealedPrivateKey)
         // SEC 1 §C.4: 30 len 02 01 01 04 20, then the 32 bytes of the secret number.
-        guard case .es256(let key) = signer.key else {
-            Issue.record("not a P-256 key")
-            return
-        }
+        guard case .es256(let key) = signer.key else { throw Unexpected("not a P-256 key") }
         let scalar = Array(try key.derRepresentation().reveal()[7..<39])
         func holds(_ bytes: [UInt8]) throws -> Bool {
             let file = Data(try bench.databaseBytes())

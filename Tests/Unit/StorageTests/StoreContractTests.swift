@@ -54,10 +54,7 @@ extension Bench {
         let subject = try Subject(kind)
         let record = record(at: subject.now)
         let result = try await subject.store.completeSignIn(record)
-        guard case .signedIn(let user, let session, true) = result else {
-            Issue.record("\(result)")
-            return
-        }
+        guard case .signedIn(let user, let session, true) = result else { throw Unexpected("\(result)") }
         #expect(user.id == record.newUser)
         #expect(session.id == record.session)
         #expect(user.email == record.claims.email)

@@ -12,8 +12,7 @@ import Testing
     private let database: Accounts.Database
 
     init() throws {
-        bench = try Bench()
-        database = try bench.open()
+        (bench, database) = try Bench().opened()
     }
 
     @Test func sessionsCountWhileTheyAreLive() async throws {

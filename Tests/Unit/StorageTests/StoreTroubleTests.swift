@@ -10,14 +10,7 @@ import Testing
 /// How the store detects that writes fail.
 @Suite struct StoreTroubleTests {
     private func save(_ database: Accounts.Database, _ subject: String, size: Int = 3) async -> StoreError? {
-        do throws(Failure) {
-            try await database.saveFirstConsent(
-                team: Bench.team, subject: AppleSubject(subject),
-                name: PersonName(given: String(repeating: "x", count: size)), at: Timestamp(seconds: 1))
-            return nil
-        } catch {
-            return error.ofStore
-        }
+        await database.save(String(repeating: "x", count: size), of: subject)
     }
 
     @Test(
@@ -33,8 +26,7 @@ import Testing
         // Room for a page or two.
         try database.executeOnWriter("PRAGMA max_page_count = \(pages + 3)")
         guard case .unavailable = await save(database, "large", size: 60_000) else {
-            Issue.record("the disk did not fill")
-            return
+            throw Unexpected("the disk did not fill")
         }
         let trouble = try #require(database.store.trouble)
         #expect(trouble.failures == 1 && !trouble.isLock)
@@ -55,10 +47,7 @@ import Testing
         let database = try bench.open(bench.options(busyTimeout: 20))
         let stranger = try bench.stranger()
         try stranger.execute("BEGIN IMMEDIATE")
-        guard case .busy = await save(database, "s") else {
-            Issue.record("not busy")
-            return
-        }
+        guard case .busy = await save(database, "s") else { throw Unexpected("not busy") }
         #expect(database.store.trouble?.isLock == true)
         try stranger.execute("ROLLBACK")
         #expect(await save(database, "s") == nil)

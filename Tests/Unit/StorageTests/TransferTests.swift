@@ -16,8 +16,7 @@ import Testing
     let database: Accounts.Database
 
     init() throws {
-        bench = try Bench()
-        database = try bench.open()
+        (bench, database) = try Bench().opened()
     }
 
     private var now: Timestamp { bench.clock.now() }

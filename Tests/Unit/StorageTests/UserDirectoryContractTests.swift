@@ -65,8 +65,7 @@ extension Accounts.Database {
         let holds: UserCondition = { $0.groups.isEmpty }
         let patch = UserPatch(groups: ["staff"])
         guard case .patched = try await store.patchUser(ann, patch, if: holds, at: subject.now) else {
-            Issue.record("the condition held")
-            return
+            throw Unexpected("the condition held")
         }
         let events = try await store.events(after: nil, limit: 100).count
         let again = UserPatch(externalID: .some("1"), groups: ["other"], state: .disabled)
@@ -122,8 +121,7 @@ extension Accounts.Database {
         let before = try await subject.journal().count
         let patch = UserPatch(externalID: .some("42"), groups: ["staff"])
         guard case .patched(let user) = try await subject.store.patchUser(ann, patch, at: subject.now) else {
-            Issue.record("not patched")
-            return
+            throw Unexpected("not patched")
         }
         #expect(user.externalID == "42" && user.groups == ["staff"])
         #expect(try await subject.store.user(ann) == user)
@@ -151,8 +149,7 @@ extension Accounts.Database {
         #expect(try await subject.journal() == before)
         _ = try await subject.store.patchUser(ann, UserPatch(externalID: .some(nil)), at: subject.now)
         guard case .patched = try await subject.store.patchUser(bob, patch, at: subject.now) else {
-            Issue.record("the id was free")
-            return
+            throw Unexpected("the id was free")
         }
     }
 

@@ -22,8 +22,7 @@ struct WebhookBench: Sendable {
     var now: Timestamp { bench.clock.now() }
 
     init(people count: Int = 3, endpoints: [String] = [WebhookBench.one, WebhookBench.two]) async throws {
-        bench = try Bench()
-        database = try bench.open()
+        (bench, database) = try Bench().opened()
         var people: [UserID] = []
         for index in 0..<count {
             people.append(

@@ -11,9 +11,12 @@ import Testing
 
 /// The dispatcher over the real queue, a clock that moves on demand, and applications with given answers.
 @Suite struct WebhookDispatcherTests {
+    private let bench: WebhookBench
+
+    init() async throws { bench = try await WebhookBench(endpoints: [WebhookBench.one]) }
+
     @Test("ten attempts at the documented times, a dead letter, and a replay under the same id")
     func backsOff() async throws {
-        let bench = try await WebhookBench(endpoints: [WebhookBench.one])
         let answer = Box(WebhookAnswer.status(500))
         let receiver = FakeReceiver { _ in answer.value }
         let schedule = WebhookSchedule(delays: WebhookSchedule.standard.delays, jitter: 0)
@@ -56,7 +59,6 @@ import Testing
 
     @Test("events that waited behind a dead letter are tried only once more")
     func theWholeLineEnds() async throws {
-        let bench = try await WebhookBench(endpoints: [WebhookBench.one])
         let receiver = FakeReceiver { _ in .failure("no connection") }
         let dispatcher = try bench.dispatcher(receiver)
         for _ in 0..<5 { try await bench.changePerson(0) }
@@ -90,7 +92,6 @@ import Testing
 
     @Test("of two processes one delivers; when it is killed the other continues with the same IDs")
     func oneHolder() async throws {
-        let bench = try await WebhookBench(endpoints: [WebhookBench.one])
         let other = try bench.bench.open()
         let (left, right) = (FakeReceiver(), FakeReceiver())
         let killed = try bench.dispatcher(left)
@@ -113,7 +114,6 @@ import Testing
 
     @Test("an idle process keeps no lease, so that another begins at once")
     func idleReleases() async throws {
-        let bench = try await WebhookBench(endpoints: [WebhookBench.one])
         let (left, right) = (FakeReceiver(), FakeReceiver())
         let first = try bench.dispatcher(left)
         let second = try bench.dispatcher(right)
@@ -128,7 +128,6 @@ import Testing
     @Test(
         "a delivery that cannot be recorded is not repeated until the database works, and then under its id", .onSQLite)
     func storeFails() async throws {
-        let bench = try await WebhookBench(endpoints: [WebhookBench.one])
         let receiver = FakeReceiver()
         let dispatcher = try bench.dispatcher(receiver)
         try await bench.changePerson(0)
@@ -153,7 +152,6 @@ import Testing
 
     @Test("a pause after a failure is not prolonged by a clock set back", .onSQLite)
     func restsOfAnotherClock() async throws {
-        let bench = try await WebhookBench(endpoints: [WebhookBench.one])
         let receiver = FakeReceiver()
         let dispatcher = try bench.dispatcher(receiver)
         try await bench.changePerson(0)
@@ -169,7 +167,6 @@ import Testing
 
     @Test("an event that another process wrote is delivered as well")
     func foreignEvents() async throws {
-        let bench = try await WebhookBench(endpoints: [WebhookBench.one])
         let command = try bench.bench.open()
         let receiver = FakeReceiver()
         let dispatcher = try bench.dispatcher(receiver)

@@ -40,8 +40,7 @@ import Testing
 
     @Test("people who sign in together, new or not, each get their own", arguments: engines)
     func manyPeople(isPostgres: Bool) async throws {
-        let bench = try Bench(isPostgres: isPostgres)
-        let database = try bench.open()
+        let (bench, database) = try Bench(isPostgres: isPostgres).opened()
         for isNew in [true, false] {
             let before = database.store.statistics
             let records = (0..<30).map { record("person\($0)", at: bench.clock.now()) }
@@ -69,8 +68,7 @@ import Testing
 
     @Test("concurrent sign-ins of a new person create one user", arguments: engines)
     func onePerson(isPostgres: Bool) async throws {
-        let bench = try Bench(isPostgres: isPostgres)
-        let database = try bench.open()
+        let (bench, database) = try Bench(isPostgres: isPostgres).opened()
         let records = (0..<4).map { _ in record("ann", at: bench.clock.now()) }
         let results = await together(database, records.map { signIn(database, $0) })
         #expect(Set(results.compactMap { $0?.session?.user }).count == 1)
@@ -80,8 +78,7 @@ import Testing
 
     @Test("concurrent uses of an attempt create one session, which the others return", arguments: engines)
     func oneAttempt(isPostgres: Bool) async throws {
-        let bench = try Bench(isPostgres: isPostgres)
-        let database = try bench.open()
+        let (bench, database) = try Bench(isPostgres: isPostgres).opened()
         let attempt = randomDigest()
         let records = (0..<4).map { _ in record("ann", attempt: attempt, at: bench.clock.now()) }
         let results = await together(database, records.map { signIn(database, $0) })
@@ -99,8 +96,7 @@ import Testing
     /// Nothing in the database refuses this one: only that the second runs after the first.
     @Test("a session that two sign-ins of a batch replace ends once", arguments: engines)
     func replacedTwice(isPostgres: Bool) async throws {
-        let bench = try Bench(isPostgres: isPostgres)
-        let database = try bench.open()
+        let (bench, database) = try Bench(isPostgres: isPostgres).opened()
         let now = bench.clock.now()
         let old = try #require(try await database.completeSignIn(record("ann", at: now)).session)
         let records = ["bob", "carl"].map { record($0, replacing: old.id, at: now) }
@@ -113,8 +109,7 @@ import Testing
 
     @Test("a write that the database refuses does not affect its batch", arguments: engines)
     func refused(isPostgres: Bool) async throws {
-        let bench = try Bench(isPostgres: isPostgres)
-        let database = try bench.open()
+        let (bench, database) = try Bench(isPostgres: isPostgres).opened()
         let now = bench.clock.now()
         let taken = try #require(try await database.completeSignIn(record("first", at: now)).session)
         var records = (0..<10).map { record("person\($0)", at: now) }
@@ -128,8 +123,7 @@ import Testing
     /// Its reads go with the begin of the transaction.
     @Test("a write whose read the database refuses does not affect its batch")
     func refusedRead() async throws {
-        let bench = try Bench(isPostgres: true)
-        let database = try bench.open()
+        let (bench, database) = try Bench(isPostgres: true).opened()
         let now = bench.clock.now()
         let impossible: @Sendable () async -> SignInResult? = {
             try? await database.write(at: now) { transaction in
@@ -148,8 +142,7 @@ import Testing
 
     @Test("consent that ends in the batch of a sign-in leaves no session", arguments: engines)
     func endsTogether(isPostgres: Bool) async throws {
-        let bench = try Bench(isPostgres: isPostgres)
-        let database = try bench.open()
+        let (bench, database) = try Bench(isPostgres: isPostgres).opened()
         let now = bench.clock.now()
         _ = try await database.completeSignIn(record("ann", at: now))
         let again = record("ann", at: now)
@@ -183,8 +176,7 @@ import Testing
         "after a few tries a sign-in's reads are known, and it runs with others",
         arguments: [(false, false), (true, false), (true, true)])
     func readsAhead(isKnown: Bool, inTheSameBrowser: Bool) async throws {
-        let bench = try Bench(isPostgres: true)
-        let database = try bench.open()
+        let (bench, database) = try Bench(isPostgres: true).opened()
         let now = bench.clock.now()
         let old = isKnown ? try await database.completeSignIn(record("ann", at: now)).session : nil
         let next = record("ann", replacing: inTheSameBrowser ? old?.id : nil, at: now)

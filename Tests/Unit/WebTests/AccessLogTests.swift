@@ -124,8 +124,7 @@ import Web
     @Test("A failure a visitor may ask about shows an error ID that the log has", arguments: ["text/html", "*/*"])
     func errorIDs(accept: String) async throws {
         for (path, isPage) in [("/auth/verify", false), ("/account", true), ("/", true), ("/login", true)] {
-            let site = try Site.signedIn()
-            site.database.faults.fail()
+            let site = try Site.signedIn(isFailing: true)
             let response = await site.get(path, [.cookie: site.cookie, .accept: accept])
             guard response.status.code >= 500 else { continue }
             let id = try #require(

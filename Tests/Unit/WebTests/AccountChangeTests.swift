@@ -99,8 +99,7 @@ import Web
 
     @Test func storeThatDoesNotAnswerIsNotConfirmed() async throws {
         for change in Self.changes {
-            let site = try Site.signedIn()
-            site.database.faults.fail()
+            let site = try Site.signedIn(isFailing: true)
             let response = await site.post(change.path, form: change.form, fields(site))
             #expect(response.status == .serviceUnavailable)
             #expect(response.setCookies.isEmpty)

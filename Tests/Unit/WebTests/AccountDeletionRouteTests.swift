@@ -9,6 +9,10 @@ import Web
 @testable import Accounts
 
 @Suite struct AccountDeletionRouteTests {
+    private let site: Site
+
+    init() throws { site = try Site.signedIn() }
+
     private static let user = "usr_00000000000000000000000001"
 
     private func fields(_ site: Site) -> HTTPFields { [.cookie: site.cookie, .secFetchSite: "same-origin"] }
@@ -25,7 +29,6 @@ import Web
     private func exists(_ site: Site) -> Bool { !site.database.users.isEmpty }
 
     @Test func thePageShowsWhoseAccountItIsAndAsks() async throws {
-        let site = try Site.signedIn()
         let response = await site.get("/account/delete", fields(site))
         #expect(response.status == .ok)
         #expect(response.fields[.cacheControl] == "no-store")
@@ -41,7 +44,6 @@ import Web
         "After confirmation the account and cookies are deleted, and the page says what Apple is told",
         arguments: [(2, "told", "Apple is being told"), (0, "untold", "We could not tell Apple")])
     func confirmed(tokens: Int, apple: String, words: String) async throws {
-        let site = try Site.signedIn()
         site.database.giveTokens(tokens)
         let response = await delete(site)
         #expect(response.status == .seeOther)
@@ -65,7 +67,6 @@ import Web
         "Before the deletion the page says whether Apple can be told, and otherwise how to do it",
         arguments: [2, 0])
     func saidBeforehand(tokens: Int) async throws {
-        let site = try Site.signedIn()
         site.database.giveTokens(tokens)
         let page = await site.get("/account/delete", fields(site)).text
         #expect(page.contains("we tell Apple that you no longer use it here") == (tokens > 0))
@@ -78,7 +79,6 @@ import Web
         "A sign-in within ten minutes is needed",
         arguments: [(0, true), (599, true), (600, false), (86_400, false)] as [(Int64, Bool)])
     func freshness(_ age: Int64, passes: Bool) async throws {
-        let site = try Site.signedIn()
         site.clock.advance(seconds: age)
         let page = await site.get("/account/delete", fields(site)).text
         #expect(page.contains("name=\"confirm\"") == passes)
@@ -94,7 +94,6 @@ import Web
 
     @Test("A clock set back does not make a sign-in recent", arguments: [(60, true), (61, false)] as [(Int64, Bool)])
     func sessionFromTheFuture(_ ahead: Int64, passes: Bool) async throws {
-        let site = try Site.signedIn()
         site.clock.advance(seconds: -ahead)
         _ = await delete(site)
         #expect(exists(site) == !passes)
@@ -102,7 +101,6 @@ import Web
 
     @Test("Without the tick nothing is deleted", arguments: [nil, "", "no", "YES", "yes ", "on", "true"])
     func unconfirmed(_ value: String?) async throws {
-        let site = try Site.signedIn()
         let response = await delete(site, confirm: value)
         #expect(response.location == "/account/delete?done=unconfirmed")
         #expect(exists(site))
@@ -115,7 +113,6 @@ import Web
         "A page shown for another person deletes nobody",
         arguments: [nil, "", "usr_00000000000000000000000002", "usr_1", "ses_00000000000000000000000001"])
     func otherAccount(_ account: String?) async throws {
-        let site = try Site.signedIn()
         let response = await delete(site, account: account)
         #expect(response.location == "/account/delete?done=other-account")
         #expect(exists(site))
@@ -123,7 +120,6 @@ import Web
     }
 
     @Test func signedInVisitorIsNotToldOfADeletion() async throws {
-        let site = try Site.signedIn()
         #expect(await site.get("/account/deleted", fields(site)).location == "/account")
         // A session that has merely ended is not told that the account is gone.
         site.database.execute("DELETE FROM session")
@@ -138,7 +134,6 @@ import Web
     }
 
     @Test func returnFromAppleIsNotALoop() async throws {
-        let site = try Site.signedIn()
         site.clock.advance(seconds: 601)
         for _ in 0..<2 {
             let response = await site.get("/login/apple?return_to=%2Faccount%2Fdelete", fields(site))
@@ -309,8 +304,7 @@ import Web
     }
 
     @Test func failingStoreGivesNoFile() async throws {
-        let site = try Site.signedIn()
-        site.database.faults.fail()
+        let site = try Site.signedIn(isFailing: true)
         let response = await site.get("/account/export", cookie: site.cookie)
         #expect(response.status == .serviceUnavailable)
         #expect(response.fields[.contentDisposition] == nil)

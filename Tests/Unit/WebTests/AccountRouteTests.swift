@@ -59,20 +59,13 @@ import Web
         #expect(page.contains("id=\"session-list\"") && !page.contains("<ul class=\"sessions\">"))
     }
 
-    @Test func privateRelayIsExplained() async throws {
-        let site = try Site.signedIn(
-            email: EmailAddress(address: "x@privaterelay.appleid.com", isVerified: true, isPrivate: true))
+    @Test("a private relay is explained, and said not to forward when it does not", arguments: [nil, false] as [Bool?])
+    func privateRelay(forwarding: Bool?) async throws {
+        let address = EmailAddress(address: "x@privaterelay.appleid.com", isVerified: true, isPrivate: true)
+        let site = try Site.signedIn(email: address, forwarding: forwarding)
         let page = await site.get("/account", cookie: site.cookie).text
         #expect(page.contains("A private relay address"))
-        #expect(!page.contains("is not passing on mail"))
-    }
-
-    @Test func relayThatDoesNotForwardIsSaid() async throws {
-        let site = try Site()
-        site.signIn(
-            email: EmailAddress(address: "x@privaterelay.appleid.com", isVerified: true, isPrivate: true),
-            forwarding: false)
-        #expect(await site.get("/account", cookie: site.cookie).text.contains("is not passing on mail"))
+        #expect(page.contains("is not passing on mail") == (forwarding == false))
     }
 
     @Test func nothingSharedIsSaidPlainly() async throws {
@@ -107,8 +100,7 @@ import Web
     }
 
     @Test func storeThatDoesNotAnswerSignsNobodyOut() async throws {
-        let site = try Site.signedIn()
-        site.database.faults.fail()
+        let site = try Site.signedIn(isFailing: true)
         let response = await site.get("/account", cookie: site.cookie)
         #expect(response.status == .serviceUnavailable)
         #expect(response.setCookies.isEmpty)
@@ -148,15 +140,16 @@ import Web
     }
 
     @Test func failedSignOutIsNotConfirmed() async throws {
-        let site = try Site.signedIn()
-        site.database.faults.fail()
+        let site = try Site.signedIn(isFailing: true)
         let response = await site.post("/logout", [.cookie: site.cookie, .secFetchSite: "same-origin"])
         #expect(response.status == .serviceUnavailable)
         #expect(response.setCookies.isEmpty)
     }
 
-    @Test func signOutMayLeadBackToAnAllowedSite() async throws {
+    @Test func gettingTheLogoutPageEndsNothing_AndSignOutMayLeadBack() async throws {
         let site = try Site.signedIn()
+        #expect(await site.get("/logout", cookie: site.cookie).text.contains("<form method=\"post\""))
+        #expect(await site.get("/api/v1/session", cookie: site.cookie).status == .ok)
         let page = await site.get("/logout?return_to=https%3A%2F%2Fapp.example.com%2Fbye", cookie: site.cookie)
         #expect(page.text.contains("name=\"return_to\" value=\"https://app.example.com/bye\""))
         let fields: HTTPFields = [.cookie: site.cookie, .secFetchSite: "same-origin"]
@@ -164,11 +157,5 @@ import Web
         #expect(evil.status == .badRequest)
         let out = await site.post("/logout", form: [("return_to", "https://app.example.com/bye")], fields)
         #expect(out.location == "https://app.example.com/bye")
-    }
-
-    @Test func gettingTheLogoutPageEndsNothing() async throws {
-        let site = try Site.signedIn()
-        #expect(await site.get("/logout", cookie: site.cookie).text.contains("<form method=\"post\""))
-        #expect(await site.get("/api/v1/session", cookie: site.cookie).status == .ok)
     }
 }

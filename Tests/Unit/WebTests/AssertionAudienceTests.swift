@@ -37,21 +37,8 @@ import Web
 
     /// Audience and algorithm of an assertion whose signature the published keys verify.
     private func read(_ token: String, _ site: Site) async throws -> [String] {
-        let parts = token.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
-        try #require(parts.count == 3)
-        let bytes = try parts.map { try #require(Base64URL.decode($0)) }
-        let header = try #require(try JSONReader.parse(bytes[0]).objectValue)
-        let claims = try #require(try JSONReader.parse(bytes[1]).objectValue)
-        let set = try JWKSet.parse(await site.get("/.well-known/jwks.json").bytes)
-        let key = try #require(set.keys.first { $0.keyID == header["kid"]?.stringValue })
-        let message = Array((parts[0] + "." + parts[1]).utf8)
-        let algorithm = try #require(header["alg"]?.stringValue)
-        switch algorithm {
-        case "RS256": #expect(try key.rs256Key().verifyRS256(signature: bytes[2], message: message))
-        case "ES256": #expect(try key.es256Key().verifyES256(signature: bytes[2], message: message))
-        default: Issue.record("\(algorithm)")
-        }
-        return [try #require(claims["aud"]?.stringValue), algorithm]
+        let assertion = try ReadAssertion(token, try await site.publishedKeys())
+        return [try #require(assertion["aud"]?.stringValue), try #require(assertion.header["alg"]?.stringValue)]
     }
 
     private static let escaped = "https%3A%2F%2Fgateway.example.com%2Fin%3Fa%3D1%26b%3D2"

@@ -22,26 +22,27 @@ extension Site {
     }
 
     /// The public keys as served now.
-    func publishedKeys() async throws -> [String: P256PublicKey] {
-        let set = try JWKSet.parse(await get("/.well-known/jwks.json").bytes)
-        return try Dictionary(
-            set.keys.map { (try #require($0.keyID), try $0.es256Key()) }, uniquingKeysWith: { first, _ in first })
-    }
+    func publishedKeys() async throws -> JWKSet { try JWKSet.parse(await get("/.well-known/jwks.json").bytes) }
 }
 
 /// An assertion as a test reads it: taken apart without the code under test, its signature checked.
 struct ReadAssertion {
     let header, claims: JSONObject
 
-    init(_ token: String, _ keys: [String: P256PublicKey]) throws {
+    init(_ token: String, _ set: JWKSet) throws {
         let parts = token.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
-        #expect(parts.count == 3)
+        try #require(parts.count == 3)
         header = try Self.object(parts[0])
         claims = try Self.object(parts[1])
         let keyID = try #require(header["kid"]?.stringValue)
-        let key = try #require(keys[keyID])
+        let key = try #require(set.keys.first { $0.keyID == keyID })
         let signature = try #require(Base64URL.decode(parts[2]))
-        #expect(key.verifyES256(signature: signature, message: Array((parts[0] + "." + parts[1]).utf8)))
+        let message = Array((parts[0] + "." + parts[1]).utf8)
+        switch try #require(header["alg"]?.stringValue) {
+        case "RS256": #expect(try key.rs256Key().verifyRS256(signature: signature, message: message))
+        case "ES256": #expect(try key.es256Key().verifyES256(signature: signature, message: message))
+        case let algorithm: Issue.record("\(algorithm)")
+        }
     }
 
     private static func object(_ part: String) throws -> JSONObject {
@@ -53,6 +54,10 @@ struct ReadAssertion {
 }
 
 @Suite struct AssertionTests {
+    private let site: Site
+
+    init() throws { site = try Site.asserting() }
+
     private func read(_ response: ServerResponse, _ site: Site) async throws -> ReadAssertion {
         #expect(response.status == .ok)
         return try ReadAssertion(
@@ -60,7 +65,6 @@ struct ReadAssertion {
     }
 
     @Test func claimsSayWhoIsSignedIn() async throws {
-        let site = try Site.asserting()
         var (session, user) = { ($0.session, $0.user) }(site.signIn(groups: ["staff", "a,b"]))
         user.externalID = "crm-7"
         session.createdAt = site.clock.now().adding(seconds: -1_000)
@@ -89,7 +93,6 @@ struct ReadAssertion {
     }
 
     @Test func unknownClaimsAreLeftOut() async throws {
-        let site = try Site.asserting()
         site.signIn(PersonName(), email: nil)
         let assertion = try await read(await site.get("/api/v1/session/assertion", cookie: site.cookie), site)
         #expect(
@@ -109,7 +112,6 @@ struct ReadAssertion {
             (EmailAddress(address: "", isVerified: true, isPrivate: false), false),
         ])
     func addresses(_ email: EmailAddress, isTold: Bool) async throws {
-        let site = try Site.asserting()
         site.signIn(email: email)
         let assertion = try await read(await site.get("/api/v1/session/assertion", cookie: site.cookie), site)
         #expect((assertion["email"]?.stringValue == email.address) == isTold)
@@ -119,7 +121,6 @@ struct ReadAssertion {
 
     @Test("Names stay names", arguments: ["admin", "李雷", "\"}],\"sub\":\"x", "a\u{202E}b</script>"])
     func names(_ name: String) async throws {
-        let site = try Site.asserting()
         site.signIn(PersonName(given: name, family: nil))
         let assertion = try await read(await site.get("/api/v1/session/assertion", cookie: site.cookie), site)
         #expect(assertion["given_name"]?.stringValue == name)
@@ -141,7 +142,6 @@ struct ReadAssertion {
 
     @Test("Everyone is a different assertion")
     func identifiersDiffer() async throws {
-        let site = try Site.asserting()
         site.signIn()
         var seen: Set<String> = []
         for _ in 0..<20 {
@@ -151,10 +151,7 @@ struct ReadAssertion {
         #expect(seen.count == 20)
     }
 
-    // MARK: Who gets none
-
     @Test func anAppAsksByBearer_aBrowserByCookie() async throws {
-        let site = try Site.asserting()
         site.signIn()
         site.signIn(kind: .native)
         let bearer: HTTPFields = [.authorization: "Bearer \(Site.nativeToken)"]
@@ -171,7 +168,6 @@ struct ReadAssertion {
 
     @Test(arguments: [(User.State.pending, "user_pending"), (.disabled, "user_disabled")])
     func onlyActivePeople(state: User.State, code: String) async throws {
-        let site = try Site.asserting()
         site.signIn(state: state)
         let response = await site.get("/api/v1/session/assertion", cookie: site.cookie)
         #expect(response.status == .forbidden)
@@ -196,7 +192,6 @@ struct ReadAssertion {
         "Without keys: 503 and no weaker answer",
         arguments: ["/api/v1/session/assertion", "/.well-known/jwks.json", "/auth/verify?assertion=true"])
     func keysUnavailable(target: String) async throws {
-        let site = try Site.asserting()
         site.signIn()
         site.database.faults.fail(at: "signing_key", with: .unavailable("disk"))
         let response = await site.get(target, cookie: site.cookie)
@@ -239,10 +234,7 @@ struct ReadAssertion {
         #expect(response.fields[values: HTTPField.Name("X-Auth-Request-User")!] == [""])
     }
 
-    // MARK: Keys
-
     @Test func keySetIsPublicAndCachedBriefly() async throws {
-        let site = try Site.asserting()
         let response = await site.get("/.well-known/jwks.json")
         #expect(response.status == .ok)
         #expect(response.fields[.contentType] == "application/jwk-set+json")
@@ -268,16 +260,11 @@ struct ReadAssertion {
         let keys = try JWKSet.parse(await site.get("/id/.well-known/jwks.json").bytes)
         #expect(keys.keys.count == 1)
         let response = await site.get("/id/api/v1/session/assertion", cookie: site.cookie)
-        let key = try keys.keys[0].es256Key()
-        let assertion = try ReadAssertion(
-            try #require(response.json?["assertion"]?.stringValue), [try #require(keys.keys[0].keyID): key])
+        let assertion = try ReadAssertion(try #require(response.json?["assertion"]?.stringValue), keys)
         #expect(assertion["iss"] == "https://example.com/id")
     }
 
-    // MARK: Confusion with other tokens
-
     @Test func nothingOfItIsLogged() async throws {
-        let site = try Site.asserting()
         site.signIn()
         let response = await site.get("/api/v1/session/assertion", cookie: site.cookie)
         let token = try #require(response.json?["assertion"]?.stringValue)

@@ -11,9 +11,12 @@ import Web
 
 /// `/api/v1/links` and the page a link leads to.
 @Suite struct LinkAPITests {
+    private let site: LinkSite
+
+    init() throws { site = try LinkSite() }
+
     @Test("A link is created for its backend, and its page names the account")
     func creation() async throws {
-        let site = try LinkSite()
         let response = await site.json(
             "/api/v1/links",
             #"{"externalID":"42","kind":"link","displayName":"<b>ada","returnTo":"https://app.example.com/x"}"#,
@@ -38,7 +41,6 @@ import Web
 
     @Test("A browser completes a link by ticket: Apple's answer, the code, the backend, the user")
     func browser() async throws {
-        let site = try LinkSite()
         let key = try await site.key()
         let link = try await site.link(key: key)
         let answer = try await site.callback(await site.get(link.url, site.browser()))
@@ -62,7 +64,6 @@ import Web
     /// Regression: the name that Apple sends once was gone when Apple's keys could not be had at that moment.
     @Test("A link that fails before Apple's token is verified leaves the name with its browser, and uses it later")
     func keepsTheName() async throws {
-        let site = try LinkSite()
         let key = try await site.key()
         let link = try await site.link(key: key)
         site.apple.verifyFailure.withLock { $0 = Failure(.keysUnavailable, "down") }
@@ -103,7 +104,6 @@ import Web
 
     @Test("A link that replaces a password says so on its page, and has its event")
     func upgrade() async throws {
-        let site = try LinkSite()
         let key = try await site.key()
         let link = try await site.link(kind: "upgrade", key: key)
         let page = await site.get(link.url, site.browser())
@@ -123,7 +123,6 @@ import Web
 
     @Test("Unknown, ended and expired links have their codes, and their pages a next step")
     func ends() async throws {
-        let site = try LinkSite()
         let key = try await site.key()
         for id in ["lnk_00000000000000000000000000", "upg_00000000000000000000000000", "x", "lnk_%2e"] {
             #expect(await site.json("/api/v1/links/\(id)/complete", #"{"code":"x"}"#, key).status == .notFound)
@@ -152,7 +151,6 @@ import Web
 
     @Test("The page works without scripts, and when it stays open")
     func attempts() async throws {
-        let site = try LinkSite()
         let link = try await site.link(key: try await site.key())
         _ = await site.get(link.url, site.browser())
         let direct = await site.get(link.page + "/apple", site.browser())
@@ -172,7 +170,6 @@ import Web
     /// The id is in the log before the browser that was given the address is there.
     @Test("The ID opens a link only in the browser that opened its address")
     func idAlone() async throws {
-        let site = try LinkSite()
         let link = try await site.link(key: try await site.key())
         let stranger = site.browser(LinkSite.otherBinding)
         func tryAll(_ browser: HTTPFields) async {

@@ -9,9 +9,12 @@ import Web
 
 /// A link belongs to the API key that began it, and to the browser that goes to it first.
 @Suite struct LinkOwnerTests {
+    private let site: LinkSite
+
+    init() throws { site = try LinkSite() }
+
     @Test("Another key's link is unknown, and its tries are not used up")
     func belongsToItsKey() async throws {
-        let site = try LinkSite()
         let (key, other) = (try await site.key(), try await site.key([.links, .linksReplace]))
         let link = try await site.link(key: key)
         let code = try await site.code(of: link)
@@ -28,7 +31,6 @@ import Web
 
     @Test("A link ends with its key: its page says so, and no other key completes it")
     func endsWithItsKey() async throws {
-        let site = try LinkSite()
         let key = try await site.key()
         let stored = try #require(try await site.database.apiKeys().first)
         let other = try await site.key()
@@ -53,7 +55,6 @@ import Web
             (.get, "Sec-Fetch-Mode", "no-cors", 200), (.get, "Sec-Fetch-Mode", "cors", 200),
         ])
     func previewClaimsNothing(_ method: HTTPRequest.Method, name: String, value: String, status: Int) async throws {
-        let site = try LinkSite()
         let link = try await site.link(key: try await site.key())
         var fields = site.browser(LinkSite.otherBinding)
         if let name = HTTPField.Name(name) { fields[name] = value }
@@ -80,7 +81,6 @@ import Web
 
     @Test("A visit claims the link: the next browser is refused")
     func visitClaims() async throws {
-        let site = try LinkSite()
         let link = try await site.link(key: try await site.key())
         var fields = site.browser()
         fields[.init("Sec-Fetch-Mode")!] = "navigate"

@@ -35,8 +35,7 @@ import Web
     }
 
     @Test func storeThatDoesNotAnswerIs503() async throws {
-        let site = try Site.signedIn()
-        site.database.faults.fail()
+        let site = try Site.signedIn(isFailing: true)
         let response = await site.get("/api/v1/session", cookie: site.cookie)
         #expect(response.status == .serviceUnavailable)
         #expect(response.json?["code"]?.stringValue == "unavailable")

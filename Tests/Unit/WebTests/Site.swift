@@ -72,10 +72,11 @@ struct Site: Answering {
     /// One that Anna is signed in to, or somebody else.
     static func signedIn(
         _ name: PersonName = anna, email: EmailAddress? = annas, groups: [String] = [], state: User.State = .active,
-        kind: SessionKind = .browser, forwarding: Bool? = nil, agent: String = safari
+        kind: SessionKind = .browser, forwarding: Bool? = nil, agent: String = safari, isFailing: Bool = false
     ) throws -> Site {
         let site = try Site()
         site.signIn(name, email: email, groups: groups, state: state, kind: kind, forwarding: forwarding, agent: agent)
+        if isFailing { site.database.faults.fail() }
         return site
     }
 

@@ -9,7 +9,9 @@ import Web
 
 /// `/api/v1/users`: finding people and changing them.
 @Suite struct UsersAPITests {
-    // MARK: Finding
+    private let site: Site
+
+    init() throws { site = try Site() }
 
     @Test func documentHasEveryMember() async throws {
         let site = try Site.signedIn(groups: ["staff"], forwarding: false)
@@ -24,7 +26,6 @@ import Web
     }
 
     @Test func pagesFollowEachOther() async throws {
-        let site = try Site()
         let key = site.bearer(site.makeKey([.usersRead]))
         for number in 1...5 { site.addUser(number, createdAt: site.clock.now().adding(seconds: Int64(number / 3))) }
         var seen: [String] = []
@@ -46,7 +47,6 @@ import Web
     }
 
     @Test func pageHasFiftyByDefault() async throws {
-        let site = try Site()
         let key = site.bearer(site.makeKey([.usersRead]))
         for number in 1...201 { site.addUser(number) }
         for (query, count) in [("", 50), ("?limit=1", 1), ("?limit=200", 200)] {
@@ -74,7 +74,6 @@ import Web
             ("name=novak&appleSubject=001.2", []),
         ] as [(String, [Int])])
     func filters(_ query: String, found: [Int]) async throws {
-        let site = try Site()
         site.addUser(1, groups: ["staff"])
         site.addUser(2, state: .pending, groups: ["staff", "x"])
         site.addUser(3, state: .disabled, groups: ["a b"])
@@ -92,7 +91,6 @@ import Web
     }
 
     @Test func lookUpKeepsToItsCursor() async throws {
-        let site = try Site()
         let key = site.bearer(site.makeKey([.usersRead]))
         for number in 1...3 { site.addUser(number, externalID: "x\(number)") }
         let cursor = try #require(await site.get("/api/v1/users?limit=2", key).next)
@@ -117,15 +115,12 @@ import Web
             "email=", "email=ann", "email=a@b&email=a@b", "email=a@b%00",
         ])
     func outOfRange(_ query: String) async throws {
-        let site = try Site()
         site.addUser(1)
         let response = await site.get("/api/v1/users?\(query)", site.bearer(site.makeKey([.usersRead])))
         #expect(response.status == .badRequest)
         #expect(response.code == "invalid_request")
         #expect(response.json?["detail"]?.stringValue?.isEmpty == false)
     }
-
-    // MARK: Changing
 
     @Test(
         "A merge patch changes only its members",
@@ -137,7 +132,6 @@ import Web
             (#"{"state":"pending","groups":["李雷"],"externalID":"é"}"#, #""é""#, #"["李雷"]"#, "pending"),
         ])
     func patches(_ body: String, externalID: String, groups: String, state: String) async throws {
-        let site = try Site()
         site.addUser(1, groups: ["a"])
         for type in ["application/merge-patch+json", "application/json", "application/json; charset=utf-8"] {
             let response = await site.patch(
@@ -150,7 +144,6 @@ import Web
     }
 
     @Test func limitsOfAPatchAreInclusive() async throws {
-        let site = try Site()
         site.addUser(1)
         let key = site.makeKey([.usersRead, .usersWrite])
         func status(_ body: String) async -> Int { await site.patch(Site.userID(1), body, key: key).status.code }
@@ -179,7 +172,6 @@ import Web
             #"{"groups":[[[[["a"]]]]]}"#,
         ])
     func refusedPatches(_ body: String) async throws {
-        let site = try Site()
         let before = site.addUser(1, groups: ["a"])
         let response = await site.patch(Site.userID(1), body, key: site.makeKey([.usersWrite]))
         #expect(response.status == .badRequest)
@@ -189,7 +181,6 @@ import Web
 
     @Test("Content may have 16 KiB and not one byte more", arguments: [(16_384, 200), (16_385, 413)])
     func bound(_ size: Int, status: Int) async throws {
-        let site = try Site()
         site.addUser(1)
         let body = "{}" + String(repeating: " ", count: size - 2)
         let key = site.makeKey([.usersRead, .usersWrite])
@@ -197,7 +188,6 @@ import Web
     }
 
     @Test func externalIDIsTaken() async throws {
-        let site = try Site()
         site.addUser(1, externalID: "7")
         site.addUser(2)
         let response = await site.patch(Site.userID(2), #"{"externalID":"7"}"#, key: site.makeKey([.usersWrite]))
@@ -206,8 +196,6 @@ import Web
         // Whose it is stays with those who may read users.
         #expect(!response.text.contains("usr_"))
     }
-
-    // MARK: Their sessions
 
     @Test func sessionsAreListedWithoutTheirTokens() async throws {
         let site = try Site.signedIn(agent: "Mozilla/5.0 <x>")

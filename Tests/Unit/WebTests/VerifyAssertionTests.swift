@@ -11,6 +11,10 @@ import Web
 
 /// `X-Auth-Request-Assertion` by the ordinary route and by the fast path.
 @Suite struct VerifyAssertionTests {
+    private let site: Site
+
+    init() throws { site = try Site.asserting() }
+
     static let cookie = "Cookie: __Host-bramley=\(Site.browserToken)"
 
     /// The fields of the prepared answer; nil when the request was left to the route.
@@ -21,8 +25,6 @@ import Web
     private func token(_ path: VerifyFastPath, _ site: Site) throws -> String? {
         try fast(path, site, query: "?assertion=true")?["X-Auth-Request-Assertion"]
     }
-
-    // MARK: Both ways alike
 
     @Test(
         "The fast path and the route agree on every form of the flag",
@@ -41,7 +43,6 @@ import Web
             ("?x=\(String(repeating: "y", count: 90))&assertion=true", true),
         ] as [(String, Bool?)])
     func formsOfTheFlag(query: String, isAsked: Bool?) async throws {
-        let site = try Site.asserting()
         site.signIn()
         try await site.signingKeys.maintain()
         guard let isAsked else {
@@ -65,14 +66,12 @@ import Web
         "Common forms of the flag stay on the fast path",
         arguments: ["", "?redirect=true", "?assertion=true", "?redirect=true&assertion=true"])
     func usual(query: String) async throws {
-        let site = try Site.asserting()
         site.signIn()
         try await site.signingKeys.maintain()
         #expect(try fast(site.fastPath(), site, query: query) != nil)
     }
 
     @Test func bothSayTheSameOfThePerson() async throws {
-        let site = try Site.asserting()
         site.signIn(groups: ["staff"])
         try await site.signingKeys.maintain()
         let keys = try await site.publishedKeys()
@@ -89,7 +88,6 @@ import Web
         "When signed out the field is present and empty",
         arguments: ["", "?assertion=true", "?optional=true&assertion=true", "?redirect=true&assertion=true"])
     func signedOut(query: String) async throws {
-        let site = try Site.asserting()
         let forged: HTTPFields = [.assertion: "forged", .secFetchMode: "navigate"]
         let response = await site.get("/auth/verify" + query, forged)
         #expect([204, 302, 401].contains(response.status.code))
@@ -97,7 +95,6 @@ import Web
     }
 
     @Test func anAppByBearer() async throws {
-        let site = try Site.asserting()
         site.signIn(kind: .native)
         let response = await site.get(
             "/auth/verify?assertion=true", [.authorization: "Bearer \(Site.nativeToken)", .assertion: "forged"])
@@ -105,8 +102,6 @@ import Web
             try #require(response.fields[.assertion]), try await site.publishedKeys())
         #expect(assertion["sid"] == "ses_00000000000000000000000002")
     }
-
-    // MARK: Access rules and oauth2-proxy's address
 
     @Test(
         "Under access rules it identifies those who are admitted by name, and is empty for all others",
@@ -154,7 +149,6 @@ import Web
     }
 
     @Test func theAddressOfOAuth2Proxy() async throws {
-        let site = try Site.asserting()
         site.signIn()
         let response = await site.get("/oauth2/auth?assertion=true", cookie: site.cookie)
         #expect(response.status == .accepted)
@@ -162,11 +156,8 @@ import Web
         #expect(await site.get("/oauth2/auth", cookie: site.cookie).fields[values: .assertion] == [""])
     }
 
-    // MARK: What is kept
-
     @Test("One assertion serves a minute; every one received is good for four")
     func reuse() async throws {
-        let site = try Site.asserting()
         site.signIn()
         try await site.signingKeys.maintain()
         let path = try site.fastPath()
@@ -189,7 +180,6 @@ import Web
 
     @Test("After the clock is set back, assertions dated ahead are not reused")
     func clockTurnedBack() async throws {
-        let site = try Site.asserting()
         site.signIn()
         try await site.signingKeys.maintain()
         site.clock.advance(seconds: 40)
@@ -205,7 +195,6 @@ import Web
 
     @Test("A change of the person is in the next assertion")
     func changes() async throws {
-        let site = try Site.asserting()
         var signedIn = site.signIn(groups: ["staff"])
         try await site.signingKeys.maintain()
         let (path, keys) = (try site.fastPath(), try await site.publishedKeys())
@@ -223,7 +212,6 @@ import Web
 
     @Test("An ended session is not asserted from memory")
     func ended() async throws {
-        let site = try Site.asserting()
         let signedIn = site.signIn()
         try await site.signingKeys.maintain()
         let path = try site.fastPath()
@@ -234,7 +222,6 @@ import Web
 
     @Test("An assertion of a revoked key is not reused")
     func revokedKey() async throws {
-        let site = try Site.asserting()
         site.signIn()
         try await site.signingKeys.maintain()
         let path = try site.fastPath()
@@ -247,7 +234,6 @@ import Web
 
     @Test("Keys that were not refreshed for a second are read from the store")
     func unknownKeys() async throws {
-        let site = try Site.asserting()
         site.signIn()
         let path = try site.fastPath()
         #expect(try token(path, site) == nil)

@@ -10,6 +10,10 @@ import Web
 @testable import Accounts
 
 @Suite struct VerifyFastPathTests {
+    private let site: Site
+
+    init() throws { site = try Site.signedIn() }
+
     @Test func answersLikeTheRoute() async throws {
         let site = try Site.signedIn(PersonName(given: "Zoë", family: nil), groups: ["a", "b c"])
         let lines = try #require(try site.prepared(site.fastPath(), ["Cookie: a=1; \(site.cookie); b=2"]))
@@ -35,7 +39,6 @@ import Web
             ["Cookie: __Host-bramley=\(Site.nativeToken)"],
         ])
     func unusual(_ lines: [String]) throws {
-        let site = try Site.signedIn()
         site.signIn(kind: .native)
         #expect(try site.prepared(site.fastPath(), lines) == nil)
     }
@@ -48,7 +51,6 @@ import Web
             "Cookie: x__Host-bramley=y; __Host-bramley=\(token)",
         ])
     func plain(_ line: String) throws {
-        let site = try Site.signedIn()
         #expect(try site.prepared(site.fastPath(), [line]) != nil)
     }
 
@@ -59,7 +61,6 @@ import Web
             "GET /auth/verif%79 HTTP/1.1", "GET /account HTTP/1.1", "GET /auth/verify HTTP/1.0",
         ])
     func otherRequests(_ line: String) throws {
-        let site = try Site.signedIn()
         #expect(try site.prepared(site.fastPath(), [Self.cookie], request: line) == nil)
         let query = "GET /auth/verify?redirect=true HTTP/1.1"
         #expect(try site.prepared(site.fastPath(), [Self.cookie], request: query) != nil)
@@ -77,7 +78,6 @@ import Web
             ("%61llowed_groups=x", false), ("x=1", false),
         ])
     func queries(_ query: String, isPlain: Bool) throws {
-        let site = try Site.signedIn()
         let request = "GET /auth/verify?\(query) HTTP/1.1"
         #expect((try site.prepared(site.fastPath(), [Self.cookie], request: request) != nil) == isPlain)
         // Nor where nobody has to be signed in.
@@ -101,7 +101,6 @@ import Web
             ("X-Original-URL: gopher://x/", false),
         ])
     func description(_ line: String, isPlain: Bool) throws {
-        let site = try Site.signedIn()
         #expect((try site.prepared(site.fastPath(), [Self.cookie, line], trusted: true) != nil) == isPlain)
         #expect(try site.prepared(site.fastPath(), [Self.cookie, line], trusted: false) != nil)
     }
@@ -143,7 +142,6 @@ import Web
     }
 
     @Test func sessionDueToBeSeenGoesToTheRouteOnce() throws {
-        let site = try Site.signedIn()
         let path = try site.fastPath()
         #expect(try site.prepared(path, [Self.cookie]) != nil)
         site.clock.advance(seconds: 60)
@@ -158,7 +156,6 @@ import Web
     }
 
     @Test func unavailableStoreIsLeftToTheRoute() throws {
-        let site = try Site.signedIn()
         let path = try site.fastPath()
         site.database.faults.fail()
         #expect(try site.prepared(path, [Self.cookie]) == nil)

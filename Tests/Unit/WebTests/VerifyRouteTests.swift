@@ -168,8 +168,7 @@ import Web
     }
 
     @Test func storeThatDoesNotAnswerIs503() async throws {
-        let site = try Site.signedIn()
-        site.database.faults.fail()
+        let site = try Site.signedIn(isFailing: true)
         let response = await site.get("/auth/verify?redirect=true&optional=true", cookie: site.cookie)
         #expect(response.status == .serviceUnavailable)
         #expect(response.location == nil)

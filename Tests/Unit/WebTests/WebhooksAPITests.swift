@@ -10,6 +10,10 @@ import Web
 
 /// `/api/v1/webhooks`.
 @Suite struct WebhooksAPITests {
+    private let site: Site
+
+    init() throws { site = try Site() }
+
     private func post(_ site: Site, _ path: String, _ body: String, _ scope: APIScope = .webhooksWrite) async
         -> ServerResponse
     {
@@ -19,7 +23,6 @@ import Web
     }
 
     @Test func listsEndpointsWithTheirFilters() async throws {
-        let site = try Site()
         let answer = await site.get("/api/v1/webhooks", site.bearer(site.makeKey([.webhooksRead])))
         #expect(answer.items.map { $0["url"]?.stringValue } == [FakeWebhooks.one, FakeWebhooks.two])
         #expect(answer.items.map { $0["events"] } == [["user.created"], ["account.deleted"]])
@@ -28,7 +31,6 @@ import Web
     }
 
     @Test func pagesDeadLetters() async throws {
-        let site = try Site()
         let letters = try await site.makeDeadLetters(5)
         let key = site.bearer(site.makeKey([.webhooksRead]))
         var seen: [String] = []
@@ -44,7 +46,6 @@ import Web
 
     @Test("a retry covers all dead letters, one event, or an endpoint")
     func retries() async throws {
-        let site = try Site()
         let letters = try await site.makeDeadLetters(3)
         func dead() async -> [String] {
             await site.get("/api/v1/webhooks/dead-letters", site.bearer(site.makeKey([.webhooksRead]))).items.compactMap
@@ -68,14 +69,12 @@ import Web
             (#"{"event":"evt_00000000000000000000000001"}"#, 404),
         ])
     func refusesARetry(body: String, status: Int) async throws {
-        let site = try Site()
         let answer = await post(site, "retry", body)
         #expect(answer.status.code == status)
         #expect(answer.code == (status == 404 ? "webhook_not_found" : "invalid_request"))
     }
 
     @Test func sendsATestAndReportsItsResult() async throws {
-        let site = try Site()
         let taken = await post(site, "test", #"{"endpoint":"https://app.example/hook"}"#)
         #expect(taken.json?["delivered"] == true && taken.json?["status"] == 204)
         #expect(taken.json?["failure"]?.isNull == true)
@@ -96,7 +95,6 @@ import Web
     }
 
     @Test func aStoreThatFailsIs503() async throws {
-        let site = try Site()
         let key = site.bearer(site.makeKey([.webhooksRead]))
         _ = await site.get("/api/v1/webhooks", key)
         site.database.faults.fail(at: "webhook_")

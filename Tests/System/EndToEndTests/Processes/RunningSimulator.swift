@@ -68,6 +68,12 @@ struct RunningSimulator: Sendable {
             ])
     }
 
+    func add(_ id: String) async throws -> TestPerson {
+        let person = TestPerson(id)
+        try await add(person)
+        return person
+    }
+
     /// The person says yes on Apple's page.
     func authorize(_ person: TestPerson, at location: String) async throws -> Form {
         let answer = try await control(

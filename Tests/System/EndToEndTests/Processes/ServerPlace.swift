@@ -162,6 +162,18 @@ struct RunningServer: Sendable {
         return token
     }
 
+    /// Sign-ins of so many new people, each from an address of its own in this network.
+    func signIn(
+        _ count: Int, _ name: String, at simulator: RunningSimulator, from network: String
+    ) async throws -> [String] {
+        var tokens: [String] = []
+        for number in 0..<count {
+            let person = try await simulator.add("\(name)p\(number)")
+            tokens.append(try await signIn(person, at: simulator, from: "\(network).\(number)"))
+        }
+        return tokens
+    }
+
     func verify(_ token: String) async throws -> ClientResponse {
         try await client.get("/auth/verify", [.cookie: Self.cookies([(Self.sessionCookie, token)])])
     }

@@ -85,6 +85,12 @@ extension KeySetTesting {
             }, fetch: source.fetch)
     }
 
+    /// A source that publishes the first key, and the set that fetches from it.
+    func firstPublished() throws -> (KeySource, AppleKeySet) {
+        let source = KeySource(try published(first))
+        return (source, keySet(source))
+    }
+
     func published(_ kids: String...) throws -> [UInt8] {
         Array(try IndependentSigner.shared.keySet(kids).utf8)
     }

@@ -5,8 +5,6 @@ import Testing
 
 /// Requests and responses side by side, both windows, and how connections end.
 struct HTTP2ConnectionTests {
-    // MARK: Requests and responses
-
     @Test func requestReachesTheHandlerAsByHTTP1() async throws {
         try await withHTTP2Client { client, _ in
             let fields = [
@@ -101,8 +99,6 @@ struct HTTP2ConnectionTests {
         }
     }
 
-    // MARK: Windows
-
     @Test func contentBeyondTheWindowWaitsForIt() async throws {
         try await withHTTP2Client(settings: [(1, 0), (4, 10)]) { client, _ in
             try await client.send(H2.get(1, "/large"))
@@ -158,8 +154,6 @@ struct HTTP2ConnectionTests {
             #expect(returned.reduce(0) { $0 + Int($1.word(at: 0)) } >= 1 << 19)
         }
     }
-
-    // MARK: Endings
 
     @Test func drainFinishesWhatIsInFlight() async throws {
         let gate = HandlerGate()
@@ -240,8 +234,6 @@ struct HTTP2ConnectionTests {
             other.close()
         }
     }
-
-    // MARK: The fast path
 
     private final class Immediate: ImmediateResponder {
         func respond(
