@@ -41,10 +41,10 @@ def examples() -> list[str]:
 
 
 def files() -> list[tuple[str, str]]:
-    """The rows of the table: `| names | mode | what |`."""
-    table = read("operate/operating.md").partition("## Files")[2].partition("\n\n## ")[0]
-    plain = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", table).replace("`", "")
-    return re.findall(r"^\| ([^|]+) \| \d+ \| ([^|]+) \|$", plain, re.MULTILINE)
+    """The list's items: `- names, mode: what`."""
+    listed = read("operate/operating.md").partition("## Files")[2].partition("\n\n## ")[0]
+    plain = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", listed).replace("`", "")
+    return re.findall(r"^- (.+?), \d+: (.+)$", plain, re.MULTILINE)
 
 
 def exit_codes() -> list[tuple[str, str]]:

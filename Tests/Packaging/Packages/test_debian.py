@@ -67,23 +67,13 @@ def test_installed_files_have_the_right_owners_and_modes(packages):
 
 
 def test_every_command_has_its_manual(packages, tmp_path):
-    output("dpkg-deb", "-x", packages["bramley"], tmp_path)
-    help_ = json.loads(output(tmp_path / "usr/bin/bramley", "--experimental-dump-help"))["command"]
-    commands = [one for one in help_["subcommands"] if one["commandName"] != "help"]
-    pages = {file.name.removesuffix(".1.gz"): gzip.decompress(file.read_bytes()).decode().replace("\\", "")
-             for file in (tmp_path / "usr/share/man/man1").iterdir()}
-    assert set(pages) == {"bramley"} | {f"bramley-{one['commandName']}" for one in commands}
-    for command in commands:
-        page = pages[f"bramley-{command['commandName']}"]
-        for part in ("FILES\n.TP\nfBconfig.json", "EXIT STATUS\n.TP\nfB0", f"EXAMPLES\n.EX\nbramley {command['commandName']}"):
-            assert f".SH {part}" in page, command["commandName"]
-        for one in [command, *command.get("subcommands", [])]:
-            if one["commandName"] == "help":
-                continue
-            assert one["abstract"] in page
-            for argument in one["arguments"]:
-                for name in argument.get("names", []) if argument["valueName"] not in ("help", "version") else []:
-                    assert f"--{name['name']}" in page or f"-{name['name']}" in page, (one["commandName"], name)
+    output("dpkg-deb", "-x", packages["bramley"], tmp_path / "packed")
+    (tmp_path / "made").mkdir()
+    output(ROOT / "scripts/manual.py", tmp_path / "packed/usr/bin/bramley", tmp_path / "made")
+    packed = {file.name.removesuffix(".gz"): gzip.decompress(file.read_bytes()).partition(b"\n")[2]
+              for file in (tmp_path / "packed/usr/share/man/man1").iterdir()}
+    # Without the first line, which has the date of the build.
+    assert packed == {file.name: file.read_bytes().partition(b"\n")[2] for file in (tmp_path / "made").iterdir()}
 
 
 @pytest.mark.parametrize("name", ["bramley", "apple-simulator"])

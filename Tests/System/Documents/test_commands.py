@@ -222,3 +222,23 @@ def test_make_without_a_target_lists_every_target():
     printed = output("make", "-C", ROOT, "--no-print-directory")
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert targets - set(re.findall(r"^  ([a-z-]+) ", printed, re.MULTILINE)) == set()
+
+
+def test_every_command_has_its_manual(binaries, tmp_path):
+    output(ROOT / "scripts/manual.py", binaries / "bramley", tmp_path)
+    shown = json.loads(output(binaries / "bramley", "--experimental-dump-help"))["command"]
+    commands = [one for one in shown["subcommands"] if one["commandName"] != "help"]
+    pages = {file.stem: file.read_text().replace("\\", "") for file in tmp_path.iterdir()}
+    assert set(pages) == {"bramley"} | {f"bramley-{one['commandName']}" for one in commands}
+    for command in commands:
+        name = command["commandName"]
+        page = pages[f"bramley-{name}"]
+        for part in ("FILES\n.TP\nfBconfig.json", "EXIT STATUS\n.TP\nfB0", f"EXAMPLES\n.EX\nbramley {name}"):
+            assert f".SH {part}" in page, name
+        for one in [command, *command.get("subcommands", [])]:
+            if one["commandName"] == "help":
+                continue
+            assert one["abstract"] in page
+            for argument in one["arguments"]:
+                for option in argument.get("names", []) if argument["valueName"] not in ("help", "version") else []:
+                    assert f"--{option['name']}" in page or f"-{option['name']}" in page, (name, option)
