@@ -18,11 +18,34 @@ package enum RegistrationOutcome<Item: Sendable, Secret: SecretToken>: Sendable 
 }
 
 /// A list of clients or services, before and after.
-package struct RegistrationList<Item: Sendable>: Sendable {
+package struct RegistrationList<Item: Identifiable & Sendable>: Sendable where Item.ID == OpenIDClientID {
     package var before: [Item]
     package var after: [Item]
     /// Nothing was written, because of this one.
     package var refused: (id: OpenIDClientID, problems: [ClientProblem])?
+
+    init(_ before: [Item], _ after: [Item], problems: (Item) throws -> [ClientProblem]) rethrows {
+        (self.before, self.after) = (before, after)
+        for item in after where refused == nil {
+            let problems = try problems(item)
+            if !problems.isEmpty { refused = (item.id, problems) }
+        }
+    }
+}
+
+extension Database {
+    /// Reads and checks a list, and writes it in the same transaction unless it is refused; a dry run reads only.
+    func apply<Item>(
+        isDryRun: Bool, at now: Timestamp, _ plan: @escaping @Sendable (Snapshot) throws -> RegistrationList<Item>,
+        write: @escaping @Sendable (Transaction, RegistrationList<Item>) throws -> Void
+    ) async throws(Failure) -> RegistrationList<Item> {
+        if isDryRun { return try await read(at: now, plan) }
+        return try await self.write(at: now) { transaction in
+            let list = try plan(transaction)
+            if list.refused == nil { try write(transaction, list) }
+            return list
+        }
+    }
 }
 
 /// Operations on clients. Each is one transaction with its line in the audit log.
@@ -130,23 +153,13 @@ package struct Clients: Sendable {
     package func apply(
         isDryRun: Bool, at now: Timestamp, _ plan: @escaping @Sendable ([OpenIDClient]) -> [OpenIDClient]
     ) async throws(Failure) -> RegistrationList<OpenIDClient> {
-        if isDryRun { return try await database.read(at: now) { try planned($0, plan) } }
-        return try await database.write(at: now) { transaction in
-            let list = try planned(transaction, plan)
-            if list.refused == nil { try transaction.replace(list.before, with: list.after) }
-            return list
+        try await database.apply(isDryRun: isDryRun, at: now) { snapshot in
+            let before = try snapshot.openIDClients()
+            return try RegistrationList(before, plan(before)) { client in
+                try problems(of: client, replacing: before.first { $0.id == client.id }, snapshot)
+            }
+        } write: { transaction, list in
+            try transaction.replace(list.before, with: list.after)
         }
-    }
-
-    private func planned(
-        _ snapshot: Snapshot, _ plan: ([OpenIDClient]) -> [OpenIDClient]
-    ) throws -> RegistrationList<OpenIDClient> {
-        let before = try snapshot.openIDClients()
-        var list = RegistrationList(before: before, after: plan(before))
-        for client in list.after where list.refused == nil {
-            let problems = try problems(of: client, replacing: before.first { $0.id == client.id }, snapshot)
-            if !problems.isEmpty { list.refused = (client.id, problems) }
-        }
-        return list
     }
 }

@@ -77,7 +77,7 @@ package struct OpenIDClientSecret: SecretToken {
 }
 
 /// An application that signs people in through Bramley (RFC 6749 §2), as registered.
-package struct OpenIDClient: Hashable, Sendable {
+package struct OpenIDClient: Hashable, Identifiable, Sendable {
     /// Hashes of its secrets: two during a rotation.
     package struct Secrets: Hashable, Sendable {
         package var current: Digest256

@@ -68,24 +68,13 @@ package struct Services: Sendable {
     package func apply(
         isDryRun: Bool, at now: Timestamp, _ plan: @escaping @Sendable ([Service]) -> [Service]
     ) async throws(Failure) -> RegistrationList<Service> {
-        if isDryRun { return try await database.read(at: now) { try planned($0, plan) } }
-        return try await database.write(at: now) { transaction in
-            let list = try planned(transaction, plan)
-            if list.refused == nil { try transaction.replace(list.before, with: list.after) }
-            return list
+        try await database.apply(isDryRun: isDryRun, at: now) { snapshot in
+            let before = try snapshot.services()
+            let after = plan(before)
+            return RegistrationList(before, after) { problems(of: $0, among: after) }
+        } write: { transaction, list in
+            try transaction.replace(list.before, with: list.after)
         }
-    }
-
-    private func planned(
-        _ snapshot: Snapshot, _ plan: ([Service]) -> [Service]
-    ) throws -> RegistrationList<Service> {
-        let before = try snapshot.services()
-        var list = RegistrationList(before: before, after: plan(before))
-        for service in list.after where list.refused == nil {
-            let problems = problems(of: service, among: list.after)
-            if !problems.isEmpty { list.refused = (service.id, problems) }
-        }
-        return list
     }
 
     /// Empty for a valid service.

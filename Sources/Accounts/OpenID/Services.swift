@@ -10,7 +10,7 @@ package struct ServiceSecret: SecretToken {
 }
 
 /// A protected resource (RFC 8707 §2), as registered: what accepts access tokens of this server.
-package struct Service: Hashable, Sendable {
+package struct Service: Hashable, Identifiable, Sendable {
     package struct Scope: Hashable, Sendable {
         package var scope: OpenIDScope
         /// What an application may do with it, as people read it: "Read your notes".

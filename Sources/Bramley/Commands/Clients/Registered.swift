@@ -4,7 +4,7 @@ internal import Coding
 internal import Crypto
 
 /// What an operator registers, and what then proves itself by a secret: a client, or a service.
-protocol Registered: Hashable, Sendable {
+protocol Registered: Hashable, Identifiable, Sendable where ID == OpenIDClientID {
     associatedtype Secret: SecretToken
     associatedtype Registry: RegistryOperations where Registry.Item == Self
 
